@@ -1,0 +1,3 @@
+//! Generates the benchmark captures and compares tcpwhy with other tools.
+
+fn main() {}

@@ -1,0 +1,5 @@
+//! Findings from facts and ledger: one file a rule.
+
+mod rule;
+
+pub use rule::{RULES, Rule};

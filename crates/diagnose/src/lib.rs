@@ -1,0 +1,10 @@
+//! Packets to causes, in three layers: `flow` (packets to named facts), `ledger` (facts to booked time),
+//! `detectors` (ledger and facts to findings); `report` is the versioned shape in which the result leaves.
+//!
+//! Pure: no clock, no file, no thread, no printing. One pass over the packets, nothing kept per packet.
+
+mod analyzer;
+pub mod detectors;
+pub mod report;
+
+pub use analyzer::{Analyzer, CaptureInfo, Diagnosis};

@@ -1,0 +1,345 @@
+//! `tcpwhy-report/1`: the one object that the terminal, JSON, the page and Python all print.
+//!
+//! docs/report-format.md documents it field by field. Times are milliseconds as floating point numbers;
+//! `start_ms` and `time_ms` count from the capture's first packet.
+
+use serde::Serialize;
+
+/// The format's name and version; a change that breaks readers raises the number.
+pub const FORMAT: &str = "tcpwhy-report/1";
+
+/// One line of the ledger: what the connection is waiting for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Line {
+    /// SYN, SYN-ACK and ACK are travelling.
+    Handshake,
+    /// The client's program has not spoken yet; nothing is withheld or in flight.
+    ClientApp,
+    /// The server's program has not spoken yet; nothing is withheld or in flight.
+    ServerApp,
+    /// Data or its ACK is travelling: up to the path's base round trip.
+    Network,
+    /// The round trip takes longer than the base one.
+    Queueing,
+    /// The sender holds a small segment back until what is in flight is ACKed (RFC 896, RFC 1122 4.2.3.4).
+    Nagle,
+    /// The sender is blocked, and the receiver holds the ACK that would free it (RFC 1122 4.2.3.2).
+    DelayedAck,
+    /// The congestion window is full (RFC 5681).
+    Cwnd,
+    /// The receiver's window is full or zero.
+    Rwnd,
+    /// A lost segment is being repaired (RFC 5681, 6582, 6675).
+    Recovery,
+    /// A timer has to expire first: retransmission (RFC 6298) or persist.
+    Rto,
+    /// Bytes flow back to back at the rate of the path.
+    Transfer,
+    /// None of the above could be shown.
+    Unexplained,
+}
+
+impl Line {
+    /// Every line, in the order they are printed.
+    pub const ALL: [Self; 13] = [
+        Self::Handshake,
+        Self::ClientApp,
+        Self::ServerApp,
+        Self::Network,
+        Self::Queueing,
+        Self::Nagle,
+        Self::DelayedAck,
+        Self::Cwnd,
+        Self::Rwnd,
+        Self::Recovery,
+        Self::Rto,
+        Self::Transfer,
+        Self::Unexplained,
+    ];
+
+    /// The line's name as reports write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Handshake => "handshake",
+            Self::ClientApp => "client-app",
+            Self::ServerApp => "server-app",
+            Self::Network => "network",
+            Self::Queueing => "queueing",
+            Self::Nagle => "nagle",
+            Self::DelayedAck => "delayed-ack",
+            Self::Cwnd => "cwnd",
+            Self::Rwnd => "rwnd",
+            Self::Recovery => "recovery",
+            Self::Rto => "rto",
+            Self::Transfer => "transfer",
+            Self::Unexplained => "unexplained",
+        }
+    }
+
+    /// Whether time on this line is time that TCP made the programs wait beyond the path's own round trip:
+    /// what connections are ranked by.
+    pub fn is_lost(self) -> bool {
+        use Line::{Cwnd, DelayedAck, Nagle, Queueing, Recovery, Rto, Rwnd};
+        matches!(self, Queueing | Nagle | DelayedAck | Cwnd | Rwnd | Recovery | Rto)
+    }
+}
+
+/// Booked time in ms, one entry for every [`Line`].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LedgerMs(pub [f64; Line::ALL.len()]);
+
+impl LedgerMs {
+    /// The time on one line, in ms.
+    pub fn get(&self, line: Line) -> f64 {
+        self.0[line as usize]
+    }
+
+    /// The time on all lines, in ms.
+    pub fn total(&self) -> f64 {
+        self.0.iter().sum()
+    }
+
+    /// The time TCP made the programs wait ([`Line::is_lost`]), in ms.
+    pub fn lost(&self) -> f64 {
+        Line::ALL.iter().filter(|line| line.is_lost()).map(|line| self.get(*line)).sum()
+    }
+}
+
+impl Serialize for LedgerMs {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(Line::ALL.iter().map(|line| (line.name(), Ms(self.get(*line)))))
+    }
+}
+
+/// Milliseconds, printed to the microsecond.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Ms(pub f64);
+
+impl Serialize for Ms {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64((self.0 * 1e3).round() / 1e3)
+    }
+}
+
+/// What is known of one capture as a whole.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Capture {
+    /// The file's name, or the line of prose above a block of packets in a text.
+    pub name: String,
+    /// `pcap`, `pcapng`, `pcap.gz`, …, or `tcpdump-text`.
+    pub kind: String,
+    /// Frames read, of every protocol.
+    pub packets: u64,
+    /// Bytes of these frames on the wire.
+    pub bytes: u64,
+    /// When the first frame was captured: RFC 3339 in UTC; the time of day alone where a text has no date;
+    /// null for an empty capture.
+    pub start: Option<String>,
+    /// From the first frame to the last.
+    pub duration_ms: Ms,
+    /// What a reader must know before trusting the rest: cut files, frames left out, what the capture
+    /// cannot show.
+    pub notes: Vec<String>,
+    /// The ledgers of all connections, added up.
+    pub ledger_ms: LedgerMs,
+}
+
+/// Transport protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
+/// Where the capture was taken, seen from one connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Vantage {
+    /// On the client's host or next to it.
+    Client,
+    /// On the server's host or next to it.
+    Server,
+    /// Between the two.
+    Middle,
+    /// The packets do not tell.
+    Unknown,
+}
+
+/// One end of a connection: the one that asked for it, or the one that was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// Sent the SYN; without a handshake, the likelier asker.
+    Client,
+    /// Answered it.
+    Server,
+}
+
+/// A figure for each direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PerDirection {
+    /// From the client to the server.
+    pub to_server: u64,
+    /// From the server to the client.
+    pub to_client: u64,
+}
+
+/// Request/response latency: from a request's first byte to its answer's last.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Exchanges {
+    /// How many exchanges.
+    pub count: u64,
+    /// Median.
+    pub p50_ms: Ms,
+    /// 99th percentile.
+    pub p99_ms: Ms,
+    /// Slowest.
+    pub max_ms: Ms,
+    /// The time inside exchanges, split by ledger line.
+    pub ledger_ms: LedgerMs,
+}
+
+/// The rhythm in which one side's messages cross the wire, where they have one.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Cadence {
+    /// Who sends.
+    pub from: Side,
+    /// Messages (segments or datagrams with payload) counted.
+    pub messages: u64,
+    /// Messages a second.
+    pub per_second: f64,
+    /// Median time between two messages.
+    pub period_ms: Ms,
+    /// Share of intervals within a quarter of the period, 0 to 1.
+    pub evenness: f64,
+}
+
+/// One connection, or one UDP flow.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Connection {
+    /// Number from 0 in order of appearance in the capture.
+    pub id: u64,
+    /// TCP or UDP.
+    pub protocol: Protocol,
+    /// `ip:port` of the client, or the host's name as a text capture wrote it.
+    pub client: String,
+    /// The same of the server.
+    pub server: String,
+    /// Where the capture was taken.
+    pub vantage: Vantage,
+    /// First packet, from the capture's first.
+    pub start_ms: Ms,
+    /// First packet to last.
+    pub duration_ms: Ms,
+    /// Shortest round trip seen, both parts of the path together; null where none could be measured.
+    pub base_rtt_ms: Option<Ms>,
+    /// Where the time went; sums to `duration_ms`.
+    pub ledger_ms: LedgerMs,
+    /// Packets.
+    pub packets: PerDirection,
+    /// Payload bytes, retransmissions counted once.
+    pub bytes: PerDirection,
+    /// Request/response latency; null where traffic is not of that kind.
+    pub exchanges: Option<Exchanges>,
+    /// Rhythms, at most one a side.
+    pub cadence: Vec<Cadence>,
+}
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// Information about the traffic or the capture.
+    Note,
+    /// Nothing is broken, and something could be better.
+    Advice,
+    /// Time is being lost.
+    Problem,
+}
+
+/// Whom a finding blames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Blamed {
+    /// The client's host or program.
+    Client,
+    /// The server's host or program.
+    Server,
+    /// Both ends.
+    Both,
+    /// The path between them.
+    Network,
+    /// The way the capture was made.
+    Capture,
+}
+
+/// The side to blame, and its address where it is one host.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Blame {
+    /// Who.
+    pub side: Blamed,
+    /// `ip:port` of that side.
+    pub address: Option<String>,
+}
+
+/// A packet that shows the finding.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Evidence {
+    /// Position in the capture from 1, as Wireshark numbers frames.
+    pub packet: u64,
+    /// When, from the capture's first packet.
+    pub time_ms: Ms,
+    /// What this packet shows.
+    pub note: String,
+}
+
+/// One way to mend it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Fix {
+    /// In a few words.
+    pub title: String,
+    /// How, and what it costs.
+    pub how: String,
+}
+
+/// A fault, a piece of advice, or a note; always with its evidence.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Finding {
+    /// The rule's name, as `tcpwhy explain` knows it.
+    pub rule: &'static str,
+    /// How much it matters.
+    pub severity: Severity,
+    /// The connection, or null where it is about several or the whole capture.
+    pub connection: Option<u64>,
+    /// Whom it blames.
+    pub blame: Blame,
+    /// How often it was seen.
+    pub count: u64,
+    /// What it cost in all.
+    pub cost_ms: Ms,
+    /// The worst single case.
+    pub worst_ms: Ms,
+    /// 0 (a guess) to 1 (the packets leave no other reading).
+    pub confidence: f64,
+    /// In plain words, with the numbers in it.
+    pub summary: String,
+    /// The worst cases, by packet.
+    pub evidence: Vec<Evidence>,
+    /// In order of preference.
+    pub fixes: Vec<Fix>,
+}
+
+/// One capture's report, made piece by piece: with a million connections the pieces together are more than
+/// should be in memory at once.
+pub trait Source {
+    /// The capture as a whole.
+    fn capture(&self) -> Capture;
+    /// Its connections in order of their ids.
+    fn connections(&self) -> Box<dyn Iterator<Item = Connection> + '_>;
+    /// Its findings: those about the capture first, then by connection.
+    fn findings(&self) -> Box<dyn Iterator<Item = Finding> + '_>;
+}

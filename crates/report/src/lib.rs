@@ -1,0 +1,1 @@
+//! The diagnosis as people and programs read it: one file a format.

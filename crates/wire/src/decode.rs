@@ -1,0 +1,1 @@
+//! One frame to one packet: link layers, tunnels, IP, TCP and UDP.

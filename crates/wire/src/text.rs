@@ -1,0 +1,1 @@
+//! What tcpdump printed, back to packets.
