@@ -1,1 +1,5 @@
 //! Capture files to frames: pcap, pcapng, and either compressed.
+
+mod frame;
+
+pub use frame::{Frame, LinkType};
