@@ -1,0 +1,72 @@
+# Two commands matter: `make demo` and `make test`. The others are their parts.
+
+CARGO ?= cargo
+# The lock file is part of the project: a build that would change it fails instead.
+LOCKED := --locked
+EXAMPLES := $(sort $(wildcard examples/*.txt examples/*.pcap examples/*.pcapng examples/*.pcap.gz))
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test format lint unit docs-checked fuzz-smoke bench fuzz docs fmt clean build toolchain tools
+
+help: ## This list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
+		|| grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST)
+
+demo: build ## Build tcpwhy and let it explain the captures in examples/
+	@for capture in $(EXAMPLES); do \
+		printf '\n\n$$ tcpwhy %s\n\n' "$$capture"; \
+		$(CARGO) run --quiet --release $(LOCKED) -p tcpwhy -- "$$capture" || exit $$?; \
+	done
+
+test: tools format lint unit docs-checked fuzz-smoke ## Everything the project checks
+	@echo "All checks passed."
+
+build: toolchain ## The release binary, target/release/tcpwhy
+	$(CARGO) build --release $(LOCKED) -p tcpwhy
+
+format: toolchain
+	@$(CARGO) fmt --version >/dev/null 2>&1 || { echo "rustfmt is missing. Run: rustup component add rustfmt clippy" >&2; exit 1; }
+	$(CARGO) fmt --all --check
+
+lint: toolchain
+	@$(CARGO) clippy --version >/dev/null 2>&1 || { echo "clippy is missing. Run: rustup component add rustfmt clippy" >&2; exit 1; }
+	$(CARGO) clippy $(LOCKED) --workspace --all-targets -- -D warnings
+
+# INSTA_UPDATE=no: a snapshot that differs fails, and nothing is written into the tree.
+unit: toolchain tools
+	INSTA_UPDATE=no $(CARGO) test $(LOCKED) --workspace
+
+docs-checked: toolchain
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(LOCKED) --workspace --no-deps --document-private-items
+
+# Builds every fuzz target with the stable toolchain and runs each briefly over its corpus and random bytes.
+fuzz-smoke: toolchain
+	@if [ -f fuzz/Cargo.toml ]; then $(CARGO) test --manifest-path fuzz/Cargo.toml; fi
+
+fuzz: ## Fuzz each target for SECONDS (60); needs cargo-fuzz and a nightly toolchain
+	@cargo fuzz --version >/dev/null 2>&1 || { echo "cargo-fuzz is missing. Run: cargo install cargo-fuzz" >&2; exit 1; }
+	@for target in $$(cargo +nightly fuzz list); do \
+		echo "== $$target"; \
+		cargo +nightly fuzz run "$$target" -- -max_total_time=$${SECONDS_EACH:-60} || exit 1; \
+	done
+
+bench: build ## Generate the benchmark captures and time tcpwhy beside tshark and tcptrace
+	$(CARGO) run --release $(LOCKED) -p tcpwhy-benches
+
+docs: toolchain ## Write docs/rules/ from the rules' own texts
+	UPDATE_DOCS=1 $(CARGO) test $(LOCKED) -p tcpwhy --test docs_in_step
+
+fmt: toolchain ## Format the code
+	$(CARGO) fmt --all
+
+clean: ## Remove everything built
+	$(CARGO) clean
+	rm -rf fuzz/target benches/captures
+
+toolchain:
+	@command -v $(CARGO) >/dev/null 2>&1 || { echo "cargo is missing. Install Rust: https://rustup.rs" >&2; exit 1; }
+	@scripts/need required cc gcc libc6-dev
+
+# The live loopback tests want tcpdump; without it they skip themselves and say so.
+tools:
+	@scripts/need optional tcpdump tcpdump
