@@ -9,7 +9,7 @@ impl LinkType {
     pub const NULL: Self = Self(0);
     /// Ethernet.
     pub const ETHERNET: Self = Self(1);
-    /// PPPoE session packets without their Ethernet header.
+    /// `PPPoE` session packets without their Ethernet header.
     pub const PPP_ETHER: Self = Self(51);
     /// Raw IPv4 or IPv6.
     pub const RAW: Self = Self(101);
@@ -38,4 +38,13 @@ pub struct Frame<'a> {
     pub interface: u32,
     /// What was stored of it.
     pub data: &'a [u8],
+}
+
+/// A remark that somebody wrote into the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Comment {
+    /// The frame it is about, counted from 1; `None` for a comment on a section or an interface.
+    pub frame: Option<u64>,
+    /// The text; cut where it is very long.
+    pub text: String,
 }

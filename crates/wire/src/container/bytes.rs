@@ -1,0 +1,41 @@
+//! Numbers in either byte order.
+
+/// The byte order of the host that wrote a file or a section.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Order {
+    #[default]
+    Little,
+    Big,
+}
+
+impl Order {
+    /// The two bytes at `at`; 0 where there are none.
+    #[inline]
+    pub(super) fn u16(self, bytes: &[u8], at: usize) -> u16 {
+        let raw = bytes.get(at..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default();
+        match self {
+            Self::Little => u16::from_le_bytes(raw),
+            Self::Big => u16::from_be_bytes(raw),
+        }
+    }
+
+    /// The four bytes at `at`; 0 where there are none.
+    #[inline]
+    pub(super) fn u32(self, bytes: &[u8], at: usize) -> u32 {
+        let raw = bytes.get(at..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default();
+        match self {
+            Self::Little => u32::from_le_bytes(raw),
+            Self::Big => u32::from_be_bytes(raw),
+        }
+    }
+
+    /// The eight bytes at `at`; 0 where there are none.
+    #[inline]
+    pub(super) fn u64(self, bytes: &[u8], at: usize) -> u64 {
+        let raw = bytes.get(at..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default();
+        match self {
+            Self::Little => u64::from_le_bytes(raw),
+            Self::Big => u64::from_be_bytes(raw),
+        }
+    }
+}
