@@ -1,5 +1,6 @@
 //! One packet as every later layer sees it: plain values, no borrowed bytes.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -8,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Address(pub u128);
 
-/// Upper half of the addresses that stand for names: the dummy prefix 100:0:0:1::/64 of RFC 9780, which no
+/// Upper half of the addresses that stand for names: the dummy prefix `100:0:0:1::/64` of RFC 9780, which no
 /// packet on a real network carries.
 const NAME_PREFIX: u128 = 0x0100_0000_0000_0001 << 64;
 
@@ -58,23 +59,43 @@ impl fmt::Display for Address {
 
 /// The host names of a text capture, by the index in their [`Address`]. Empty for every other capture.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Names(Vec<String>);
+pub struct Names {
+    by_index: Vec<String>,
+    index_of: HashMap<String, u32>,
+}
 
 impl Names {
     /// The address of `name`, remembered if it is new.
     pub fn intern(&mut self, name: &str) -> Address {
-        let index = self.0.iter().position(|known| known == name).unwrap_or_else(|| {
-            self.0.push(name.to_owned());
-            self.0.len() - 1
-        });
-        Address::named(u32::try_from(index).unwrap_or(u32::MAX))
+        if let Some(known) = self.find(name) {
+            return known;
+        }
+        let index = u32::try_from(self.by_index.len()).unwrap_or(u32::MAX);
+        self.by_index.push(name.to_owned());
+        self.index_of.insert(name.to_owned(), index);
+        Address::named(index)
+    }
+
+    /// The address of `name` if it is known already.
+    pub fn find(&self, name: &str) -> Option<Address> {
+        self.index_of.get(name).copied().map(Address::named)
+    }
+
+    /// How many names are known.
+    pub fn len(&self) -> usize {
+        self.by_index.len()
+    }
+
+    /// Whether no name is known.
+    pub fn is_empty(&self) -> bool {
+        self.by_index.is_empty()
     }
 
     /// The host as people write it: its name, or its address.
     pub fn host(&self, address: Address) -> String {
         address
             .name_index()
-            .and_then(|index| self.0.get(index as usize).cloned())
+            .and_then(|index| self.by_index.get(index as usize).cloned())
             .unwrap_or_else(|| address.to_string())
     }
 
@@ -99,7 +120,7 @@ pub struct Socket {
 }
 
 /// One TCP segment or UDP datagram.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
     /// Position in the capture from 1, counting every frame, as Wireshark's `frame.number` does.
     pub number: u64,
@@ -122,6 +143,12 @@ pub enum Transport {
     Tcp(Tcp),
     /// A UDP datagram.
     Udp(Udp),
+}
+
+impl Default for Transport {
+    fn default() -> Self {
+        Self::Udp(Udp::default())
+    }
 }
 
 /// A UDP datagram's header.

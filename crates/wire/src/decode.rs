@@ -1,1 +1,0 @@
-//! One frame to one packet: link layers, tunnels, IP, TCP and UDP.
