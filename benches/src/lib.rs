@@ -1,6 +1,8 @@
-//! Captures with known contents: large ones to measure speed with.
+//! Captures with known contents: large ones to measure speed with, and labelled ones that a diagnosis is held
+//! against.
 
 pub mod generate;
+pub mod labelled;
 pub mod manifest;
 mod random;
 pub mod recorder;

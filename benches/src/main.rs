@@ -1,9 +1,10 @@
 //! Generates the benchmark captures and compares tcpwhy with other tools.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 use clap::{Parser, Subcommand};
+use tcpwhy_benches::labelled::{self, CASES, Case, Place};
 
 #[derive(Parser)]
 #[command(about)]
@@ -26,6 +27,15 @@ enum Verb {
         #[arg(long)]
         only: Vec<String>,
     },
+    /// Record the labelled captures, with tcpdump and root's rights
+    Record {
+        /// Folder for captures and their truth
+        #[arg(long, default_value = "tests/captures")]
+        dir: PathBuf,
+        /// Only cases whose name begins like this; may be repeated
+        #[arg(long)]
+        only: Vec<String>,
+    },
 }
 
 fn main() -> Result<()> {
@@ -34,5 +44,27 @@ fn main() -> Result<()> {
             ensure!(scale > 0.0 && scale <= 10.0, "--scale wants a number above 0 and up to 10");
             tcpwhy_benches::generate::generate(&dir, scale, &only)
         }
+        Verb::Record { dir, only } => record(&dir, &only),
     }
+}
+
+fn record(dir: &Path, only: &[String]) -> Result<()> {
+    std::fs::create_dir_all(dir)?;
+    for case in CASES {
+        if !only.is_empty() && !only.iter().any(|prefix| case.name.starts_with(prefix.as_str())) {
+            continue;
+        }
+        record_one(case, &Place::loopback(), dir)?;
+        if case.veth {
+            record_one(case, &Place::veth()?, dir)?;
+        }
+    }
+    Ok(())
+}
+
+fn record_one(case: &Case, place: &Place, dir: &Path) -> Result<()> {
+    let (truth, path) = labelled::record(case, place, dir)?;
+    let latency = truth.latency.map_or_else(String::new, |latency| format!(", p50 {} ms", latency.p50_ms));
+    anstream::println!("{}: {} exchanges{latency}", path.display(), truth.exchanges.len());
+    Ok(())
 }
