@@ -4,8 +4,8 @@ use std::io::{self, ErrorKind, Read};
 
 use super::end::End;
 
-/// Bytes the buffer begins with: large enough that system calls do not show (32 pages' worth cost as much),
-/// small enough to stay in a second-level cache, where the copy made by `read` is found again.
+/// Bytes the buffer begins with: large enough that the cost of system calls does not show, small enough to stay
+/// in a second-level cache, where what `read` copied is found again.
 pub(super) const CAPACITY: usize = 256 * 1024;
 
 /// The part of the input that is in memory.
@@ -119,5 +119,31 @@ impl<R: Read> Window<R> {
             None if has == 0 => End::Complete,
             None => End::Cut { at, what, needs, has },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_does_not_grow_with_what_is_skipped_or_streamed() {
+        let long = 64 * 1024 * 1024;
+        let mut window = Window::new(io::repeat(7).take(long));
+        assert!(window.skip(long / 2));
+        while window.has(1_000) {
+            assert_eq!(window.take(1_000), [7; 1_000]);
+        }
+        assert_eq!((window.received(), window.bytes.len()), (long, CAPACITY));
+        assert!(!window.skip(long));
+        assert_eq!(window.offset(), long);
+    }
+
+    #[test]
+    fn memory_grows_to_what_is_asked_for_and_no_further() {
+        let mut window = Window::new(io::repeat(7));
+        assert!(window.has(CAPACITY + 1));
+        assert_eq!(window.bytes.len(), CAPACITY + 1);
+        assert_eq!(window.peek(CAPACITY + 2), []);
     }
 }

@@ -1,0 +1,9 @@
+//! Capture files to frames, from bytes built by hand.
+
+mod build;
+mod compressed;
+mod damage;
+mod oracle;
+mod pcap;
+mod pcapng;
+mod stream;
