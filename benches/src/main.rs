@@ -5,12 +5,20 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, ensure};
 use clap::{Parser, Subcommand};
 use tcpwhy_benches::labelled::{self, CASES, Case, Place};
+use tcpwhy_benches::manifest::Manifest;
+use tcpwhy_benches::{compare, generate};
+
+/// Where the large captures are, seen from the workspace's root.
+const CAPTURES: &str = "benches/captures";
+/// The release binary of the workspace.
+const TCPWHY: &str = "target/release/tcpwhy";
 
 #[derive(Parser)]
 #[command(about)]
 struct Args {
+    /// Without a verb: generate what is missing, then compare
     #[command(subcommand)]
-    verb: Verb,
+    verb: Option<Verb>,
 }
 
 #[derive(Subcommand)]
@@ -18,12 +26,27 @@ enum Verb {
     /// Write the captures: 6.7 GB at full size
     Generate {
         /// Folder for the captures
-        #[arg(long, default_value = "benches/captures")]
+        #[arg(long, default_value = CAPTURES)]
         dir: PathBuf,
         /// Share of the full size
         #[arg(long, default_value_t = 1.0)]
         scale: f64,
         /// Only captures whose name begins like this (a, b, c, d, e, tiny); may be repeated
+        #[arg(long)]
+        only: Vec<String>,
+    },
+    /// Time tcpwhy beside tcptrace, tshark and reading alone
+    Compare {
+        /// Folder of the captures
+        #[arg(long, default_value = CAPTURES)]
+        dir: PathBuf,
+        /// The tcpwhy to measure
+        #[arg(long, default_value = TCPWHY)]
+        tool: PathBuf,
+        /// A tool to leave out (tshark, tcptrace, "tcpwhy json", "read only"); may be repeated
+        #[arg(long)]
+        without: Vec<String>,
+        /// Only captures whose name begins like this; may be repeated
         #[arg(long)]
         only: Vec<String>,
     },
@@ -40,12 +63,22 @@ enum Verb {
 
 fn main() -> Result<()> {
     match Args::parse().verb {
-        Verb::Generate { dir, scale, only } => {
+        None => bench(),
+        Some(Verb::Generate { dir, scale, only }) => {
             ensure!(scale > 0.0 && scale <= 10.0, "--scale wants a number above 0 and up to 10");
-            tcpwhy_benches::generate::generate(&dir, scale, &only)
+            generate::generate(&dir, scale, &only)
         }
-        Verb::Record { dir, only } => record(&dir, &only),
+        Some(Verb::Compare { dir, tool, without, only }) => compare::compare(&dir, &tool, &without, &only),
+        Some(Verb::Record { dir, only }) => record(&dir, &only),
     }
+}
+
+fn bench() -> Result<()> {
+    let dir = Path::new(CAPTURES);
+    if Manifest::load(dir).is_err() {
+        generate::generate(dir, 1.0, &[])?;
+    }
+    compare::compare(dir, Path::new(TCPWHY), &[], &[])
 }
 
 fn record(dir: &Path, only: &[String]) -> Result<()> {

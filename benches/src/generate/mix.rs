@@ -34,7 +34,7 @@ const WHOLE: u32 = 262_144;
 pub(crate) const MIXES: [Mix; 4] = [
     Mix {
         name: "a-bulk",
-        what: "full segments on 1,000 downloads",
+        what: "downloads in full segments",
         snaplen: WHOLE,
         connections: 1_000,
         spread_us: 500_000,
@@ -42,7 +42,7 @@ pub(crate) const MIXES: [Mix; 4] = [
     },
     Mix {
         name: "b-small",
-        what: "small packets on 100,000 connections, all alive",
+        what: "small packets, all connections alive at a time",
         snaplen: WHOLE,
         connections: 100_000,
         spread_us: 5_000_000,
@@ -50,7 +50,7 @@ pub(crate) const MIXES: [Mix; 4] = [
     },
     Mix {
         name: "c-snaplen",
-        what: "downloads and small packets on 10,000 connections, cut at 96 bytes",
+        what: "downloads and small packets, cut at 96 bytes",
         snaplen: 96,
         connections: 10_000,
         spread_us: 5_000_000,
@@ -58,7 +58,7 @@ pub(crate) const MIXES: [Mix; 4] = [
     },
     Mix {
         name: "d-short",
-        what: "1,000,000 short connections, thousands alive at a time",
+        what: "short connections, thousands alive at a time",
         snaplen: WHOLE,
         connections: 1_000_000,
         spread_us: 100_000_000,
