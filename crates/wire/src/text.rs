@@ -1,1 +1,0 @@
-//! What tcpdump printed, back to packets.
