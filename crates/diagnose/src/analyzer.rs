@@ -1,8 +1,9 @@
 //! The entry point: packets in, a [`Diagnosis`] out.
 
-use tcpwhy_wire::{Names, Packet};
+use tcpwhy_wire::{Names, Packet, Transport};
 
-use crate::report::{Capture, Connection, Finding, Source};
+use crate::diagnosis::Diagnosis;
+use crate::flow::table::{Key, Record, Table};
 
 /// What the container knows of a capture and the packets do not tell.
 #[derive(Clone, Debug, Default)]
@@ -25,11 +26,33 @@ pub struct CaptureInfo {
     pub names: Names,
 }
 
+/// A packet earlier than the one before it by more than this means that the clock was set back: the clocks of
+/// one machine's processors differ by microseconds. ns.
+const CLOCK_STEP: i64 = 1_000_000;
+
+/// How often and how far the capture's clock ran backwards.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ClockSteps {
+    pub(crate) count: u64,
+    pub(crate) worst: i64,
+    pub(crate) packet: u64,
+    pub(crate) at: i64,
+}
+
 /// Takes one capture's packets in order, in one pass.
 #[derive(Debug, Default)]
-pub struct Analyzer {}
+pub struct Analyzer {
+    table: Table,
+    latest: i64,
+    started: bool,
+    steps: ClockSteps,
+}
 
 impl Analyzer {
+    /// Packets a batch should have: enough for the processor to load their connections' cache lines side by
+    /// side, few enough that those lines are still in the first-level cache when their turn comes.
+    pub const BATCH: usize = 32;
+
     /// An analyser for one capture.
     pub fn new() -> Self {
         Self::default()
@@ -37,35 +60,57 @@ impl Analyzer {
 
     /// Takes the next packets, in capture order. Batches of [`Analyzer::BATCH`] are fastest, any size works.
     pub fn push(&mut self, packets: &[Packet]) {
-        let _ = packets;
+        for batch in packets.chunks(Self::BATCH) {
+            let mut tags = [0_u32; Self::BATCH];
+            let mut guesses = [None; Self::BATCH];
+            for (tag, packet) in tags.iter_mut().zip(batch) {
+                *tag = self.table.tag(&Key::of(packet).0);
+            }
+            for (guess, tag) in guesses.iter_mut().zip(&tags[..batch.len()]) {
+                *guess = self.table.probe(*tag);
+            }
+            for (number, packet) in batch.iter().enumerate() {
+                self.take(packet, tags[number], guesses[number]);
+            }
+        }
     }
 
-    /// Packets a batch should have: enough for the processor to load their connections' cache lines side by
-    /// side, few enough that those lines are still in the first-level cache when their turn comes.
-    pub const BATCH: usize = 32;
+    fn take(&mut self, packet: &Packet, tag: u32, guess: Option<u32>) {
+        self.watch_clock(packet);
+        let (key, from) = Key::of(packet);
+        let mut found = self.table.find(&key, tag, guess);
+        if let (Some(index), Transport::Tcp(tcp)) = (found, &packet.transport)
+            && self.table.get(index).connection.is_superseded_by(tcp)
+        {
+            found = None;
+        }
+        let Some(index) = found.or_else(|| self.table.insert(key, tag, packet.time)) else { return };
+        let Record { connection, ledger } = self.table.get_mut(index);
+        match &packet.transport {
+            Transport::Tcp(tcp) => connection.handle(packet, tcp, from, ledger),
+            Transport::Udp(udp) => connection.handle_datagram(packet, *udp, from, ledger),
+        }
+    }
+
+    fn watch_clock(&mut self, packet: &Packet) {
+        let back = self.latest - packet.time;
+        if self.started && back > CLOCK_STEP {
+            self.steps.count += 1;
+            if back > self.steps.worst {
+                self.steps = ClockSteps { worst: back, packet: packet.number, at: packet.time, ..self.steps };
+            }
+        }
+        self.started = true;
+        self.latest = packet.time;
+    }
 
     /// Books what is still open and hands over the result.
-    pub fn finish(self, info: CaptureInfo) -> Diagnosis {
-        Diagnosis { info }
-    }
-}
-
-/// One capture's result. Reports are made from it on demand, connection by connection.
-#[derive(Debug)]
-pub struct Diagnosis {
-    info: CaptureInfo,
-}
-
-impl Source for Diagnosis {
-    fn capture(&self) -> Capture {
-        Capture { name: self.info.name.clone(), kind: self.info.kind.clone(), ..Capture::default() }
-    }
-
-    fn connections(&self) -> Box<dyn Iterator<Item = Connection> + '_> {
-        Box::new(std::iter::empty())
-    }
-
-    fn findings(&self) -> Box<dyn Iterator<Item = Finding> + '_> {
-        Box::new(std::iter::empty())
+    pub fn finish(mut self, info: CaptureInfo) -> Diagnosis {
+        self.table.forget_index();
+        for Record { connection, ledger } in self.table.iter_mut() {
+            connection.finish(ledger);
+            ledger.finish(connection.last, connection.whose_turn());
+        }
+        Diagnosis::new(info, self.table, self.steps)
     }
 }

@@ -4,7 +4,12 @@
 //! Pure: no clock, no file, no thread, no printing. One pass over the packets, nothing kept per packet.
 
 mod analyzer;
+mod calendar;
 pub mod detectors;
+mod diagnosis;
+pub mod flow;
+pub mod ledger;
 pub mod report;
 
-pub use analyzer::{Analyzer, CaptureInfo, Diagnosis};
+pub use analyzer::{Analyzer, CaptureInfo};
+pub use diagnosis::Diagnosis;

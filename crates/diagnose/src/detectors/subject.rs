@@ -1,0 +1,159 @@
+//! What a rule may look at: one connection's facts and ledger, with the words to speak of them.
+
+use tcpwhy_wire::Names;
+
+use crate::diagnosis::{ms, vantage};
+use crate::flow::Connection;
+use crate::flow::fact::{Cause, End};
+use crate::flow::half::Half;
+use crate::flow::table::Record;
+use crate::ledger::{Case, Ledger, Lines, Tally};
+use crate::report::{Blame, Blamed, Evidence, Line, Side, Vantage};
+
+/// One connection as the rules see it.
+#[derive(Debug)]
+pub struct Subject<'a> {
+    pub(crate) id: u64,
+    pub(crate) connection: &'a Connection,
+    pub(crate) ledger: &'a Ledger,
+    names: &'a Names,
+    origin: i64,
+    lines: Lines,
+}
+
+impl<'a> Subject<'a> {
+    pub(crate) fn new(id: u64, record: &'a Record, names: &'a Names, origin: i64) -> Self {
+        let lines = record.ledger.lines(&record.connection);
+        Self { id, connection: &record.connection, ledger: &record.ledger, names, origin, lines }
+    }
+
+    /// ns on one line of the ledger.
+    pub(crate) fn line(&self, line: Line) -> i64 {
+        self.lines[line as usize]
+    }
+
+    /// First packet to last, ns.
+    pub(crate) fn duration(&self) -> i64 {
+        self.connection.last - self.connection.first
+    }
+
+    /// The client's index.
+    pub(crate) fn client(&self) -> End {
+        self.connection.client.unwrap_or(0)
+    }
+
+    /// Which side an end is.
+    pub(crate) fn side(&self, end: End) -> Side {
+        if end == self.client() { Side::Client } else { Side::Server }
+    }
+
+    /// `client` or `server`.
+    pub(crate) fn side_name(&self, end: End) -> &'static str {
+        match self.side(end) {
+            Side::Client => "client",
+            Side::Server => "server",
+        }
+    }
+
+    /// `ip:port` of an end.
+    pub(crate) fn address(&self, end: End) -> String {
+        self.names.socket(self.connection.ends[end])
+    }
+
+    /// `the server 10.0.0.2:80`.
+    pub(crate) fn who(&self, end: End) -> String {
+        format!("the {} {}", self.side_name(end), self.address(end))
+    }
+
+    /// Blame on one end.
+    pub(crate) fn blame(&self, end: End) -> Blame {
+        let side = match self.side(end) {
+            Side::Client => Blamed::Client,
+            Side::Server => Blamed::Server,
+        };
+        Blame { side, address: Some(self.address(end)) }
+    }
+
+    /// What `end` sends.
+    pub(crate) fn half(&self, end: End) -> &Half {
+        &self.connection.halves[end]
+    }
+
+    /// Waits of one cause on one end.
+    pub(crate) fn tally(&self, cause: Cause, end: End) -> Option<&Tally> {
+        self.ledger.tallies.get(cause, end)
+    }
+
+    /// Where the capture was taken.
+    pub(crate) fn vantage(&self) -> Vantage {
+        vantage(self.connection)
+    }
+
+    /// The worst cases of a tally as evidence: for each, a note on the packet before the wait, the one that
+    /// ended it and the one that then left; an empty note leaves that packet out.
+    pub(crate) fn evidence(&self, tally: &Tally, note: impl Fn(&Case) -> [String; 3]) -> Vec<Evidence> {
+        let mut evidence = Vec::new();
+        for case in tally.worst() {
+            let times = [case.from, case.from + case.length, case.from + case.length];
+            for ((packet, time), note) in case.packets.into_iter().zip(times).zip(note(case)) {
+                if !note.is_empty() && packet != 0 {
+                    evidence.push(Evidence { packet, time_ms: ms(time - self.origin), note });
+                }
+            }
+        }
+        evidence
+    }
+}
+
+/// A duration as a person reads it: three significant figures with its unit.
+pub(crate) fn human(ns: i64) -> String {
+    let ns = ns as f64;
+    let (value, unit) = match ns.abs() {
+        ns if ns < 999.5e3 => (1e3, "µs"),
+        ns if ns < 999.5e6 => (1e6, "ms"),
+        ns if ns < 120e9 => (1e9, "s"),
+        _ => (60e9, "min"),
+    };
+    let value = ns / value;
+    match value.abs() {
+        0.0 => format!("0 {unit}"),
+        v if v < 9.995 => format!("{value:.2} {unit}"),
+        v if v < 99.95 => format!("{value:.1} {unit}"),
+        _ => format!("{value:.0} {unit}"),
+    }
+}
+
+/// A share (0 to 1) in percent, never rounded to 0 or 100 unless it is.
+pub(crate) fn percent(part: i64, whole: i64) -> String {
+    let share = if whole == 0 { 0.0 } else { part as f64 / whole as f64 * 100.0 };
+    match share {
+        0.0 => "0 %".to_owned(),
+        s if s < 1.0 => "under 1 %".to_owned(),
+        s if s > 99.0 && s < 100.0 => "over 99 %".to_owned(),
+        s => format!("{s:.0} %"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_read_well() {
+        let cases = [(0, "0 µs"), (1_500, "1.50 µs"), (44_012_000, "44.0 ms"), (200_000_000, "200 ms")];
+        for (ns, text) in cases {
+            assert_eq!(human(ns), text);
+        }
+        assert_eq!(human(999_600_000), "1.00 s");
+        assert_eq!(human(7_200_000_000_000), "120 min");
+    }
+
+    #[test]
+    fn a_share_is_never_rounded_to_all_or_nothing() {
+        assert_eq!(percent(0, 5), "0 %");
+        assert_eq!(percent(1, 1_000), "under 1 %");
+        assert_eq!(percent(999, 1_000), "over 99 %");
+        assert_eq!(percent(5, 5), "100 %");
+        assert_eq!(percent(75, 100), "75 %");
+    }
+}

@@ -1,0 +1,209 @@
+//! One capture's result, turned into the report's objects one at a time.
+
+use tcpwhy_wire::Names;
+
+use crate::analyzer::{CaptureInfo, ClockSteps};
+use crate::detectors::{self, Subject};
+use crate::flow::connection::Connection as Flow;
+use crate::flow::half::{Half, UNKNOWN};
+use crate::flow::table::{MOST, Record, Table};
+use crate::ledger::Lines;
+use crate::report::{
+    Cadence, Capture, Connection, Exchanges, Finding, LedgerMs, Line, Ms, PerDirection, Protocol, Side, Source,
+    Vantage,
+};
+
+/// One capture's result. Reports are made from it on demand, connection by connection.
+#[derive(Debug)]
+pub struct Diagnosis {
+    info: CaptureInfo,
+    table: Table,
+    steps: ClockSteps,
+}
+
+/// One side is this many times nearer to the capture than the other when the capture was made there.
+const NEARER: i64 = 4;
+/// A path shorter than this has no middle that packets could show. ns.
+const SHORT_PATH: i64 = 200_000;
+/// Prompt reactions that tell the side of the capture where no handshake does.
+const PROMPT_PROOF: u16 = 3;
+/// Messages from which on intervals make a rhythm.
+const RHYTHM_MESSAGES: u64 = 8;
+/// A rhythm is kept if this share of intervals lies within a quarter of the period.
+const RHYTHM_EVENNESS: f64 = 0.5;
+
+impl Diagnosis {
+    pub(crate) fn new(info: CaptureInfo, table: Table, steps: ClockSteps) -> Self {
+        Self { info, table, steps }
+    }
+
+    /// How many connections and UDP flows there are.
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether the capture had none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub(crate) fn info(&self) -> &CaptureInfo {
+        &self.info
+    }
+
+    pub(crate) fn steps(&self) -> ClockSteps {
+        self.steps
+    }
+
+    /// Time of the capture's first frame, ns.
+    pub(crate) fn origin(&self) -> i64 {
+        self.info.span.map_or_else(|| self.table.iter().next().map_or(0, |first| first.connection.first), |span| span.0)
+    }
+
+    pub(crate) fn subjects(&self) -> impl Iterator<Item = Subject<'_>> {
+        let origin = self.origin();
+        self.table
+            .iter()
+            .enumerate()
+            .map(move |(id, record)| Subject::new(id as u64, record, &self.info.names, origin))
+    }
+}
+
+impl Source for Diagnosis {
+    fn capture(&self) -> Capture {
+        let mut ledger = LedgerMs::default();
+        for Record { connection, ledger: booked } in self.table.iter() {
+            for (sum, line) in ledger.0.iter_mut().zip(in_ms(&booked.lines(connection)).0) {
+                *sum += line;
+            }
+        }
+        let mut notes = self.info.notes.clone();
+        if self.table.left_out > 0 {
+            let packets = self.table.left_out;
+            notes.push(format!("{packets} packets of connections beyond the first {MOST} were left out"));
+        }
+        let (first, last) = self.info.span.unwrap_or_default();
+        Capture {
+            name: self.info.name.clone(),
+            kind: self.info.kind.clone(),
+            packets: self.info.frames,
+            bytes: self.info.bytes,
+            start: self.info.span.map(|span| crate::calendar::written(span.0, self.info.has_date)),
+            duration_ms: ms(last - first),
+            notes,
+            ledger_ms: ledger,
+        }
+    }
+
+    fn connections(&self) -> Box<dyn Iterator<Item = Connection> + '_> {
+        let (names, origin) = (&self.info.names, self.origin());
+        let records = self.table.iter().enumerate();
+        Box::new(records.map(move |(id, record)| connection_report(id as u64, record, names, origin)))
+    }
+
+    fn findings(&self) -> Box<dyn Iterator<Item = Finding> + '_> {
+        Box::new(detectors::of_capture(self).chain(self.subjects().flat_map(|subject| detectors::of(&subject))))
+    }
+}
+
+/// ns in the report's unit.
+pub(crate) fn ms(ns: i64) -> Ms {
+    Ms(ns as f64 / 1e6)
+}
+
+fn in_ms(lines: &Lines) -> LedgerMs {
+    LedgerMs(lines.map(|ns| ms(ns).0))
+}
+
+fn connection_report(id: u64, record: &Record, names: &Names, origin: i64) -> Connection {
+    let Record { connection, ledger } = record;
+    let client = connection.client.unwrap_or(0);
+    let (to_server, to_client) = (&connection.halves[client], &connection.halves[1 - client]);
+    let lines = ledger.lines(connection);
+    Connection {
+        id,
+        protocol: if connection.is_udp { Protocol::Udp } else { Protocol::Tcp },
+        client: names.socket(connection.ends[client]),
+        server: names.socket(connection.ends[1 - client]),
+        vantage: vantage(connection),
+        start_ms: ms(connection.first - origin),
+        duration_ms: ms(connection.last - connection.first),
+        base_rtt_ms: connection.base_round_trip().map(ms),
+        ledger_ms: in_ms(&lines),
+        packets: PerDirection { to_server: to_server.packets, to_client: to_client.packets },
+        bytes: PerDirection { to_server: to_server.bytes, to_client: to_client.bytes },
+        exchanges: exchanges(connection, &lines),
+        cadence: [(Side::Client, to_server), (Side::Server, to_client)]
+            .into_iter()
+            .filter_map(|(from, half)| cadence(from, half))
+            .collect(),
+    }
+}
+
+/// Where the capture was taken, from how soon each end reacts.
+pub(crate) fn vantage(connection: &Flow) -> Vantage {
+    let client = connection.client.unwrap_or(0);
+    // The half that the client sends is ACKed by the server, so its part is the way to the server.
+    let (to_server, to_client) = (&connection.halves[client], &connection.halves[1 - client]);
+    if connection.established != i64::MIN / 4 && to_server.part != UNKNOWN && to_client.part != UNKNOWN {
+        return match (to_client.part, to_server.part) {
+            (c, s) if c * NEARER <= s => Vantage::Client,
+            (c, s) if s * NEARER <= c => Vantage::Server,
+            (c, s) if c + s >= SHORT_PATH => Vantage::Middle,
+            _ => Vantage::Unknown,
+        };
+    }
+    let is_near = |host: &Half| host.prompt >= PROMPT_PROOF && host.prompt > host.slow;
+    match (is_near(to_server), is_near(to_client)) {
+        (true, false) => Vantage::Client,
+        (false, true) => Vantage::Server,
+        _ => Vantage::Unknown,
+    }
+}
+
+fn exchanges(connection: &Flow, lines: &Lines) -> Option<Exchanges> {
+    let exchanges = &connection.exchanges;
+    if !exchanges.is_request_response() {
+        return None;
+    }
+    let latency = exchanges.latency.as_deref()?;
+    Some(Exchanges {
+        count: latency.count(),
+        p50_ms: ms(latency.quantile(0.5)),
+        p99_ms: ms(latency.quantile(0.99)),
+        max_ms: ms(latency.max()),
+        ledger_ms: in_ms(&inside_exchanges(connection, lines)),
+    })
+}
+
+/// The ledger without the time outside exchanges: the handshake, and between an answer and the next request
+/// the client's program and the answer's own journey.
+fn inside_exchanges(connection: &Flow, lines: &Lines) -> Lines {
+    let mut inside = *lines;
+    inside[Line::Handshake as usize] = 0;
+    let mut outside = lines.iter().sum::<i64>() - lines[Line::Handshake as usize] - connection.exchanges.total;
+    for line in [Line::ClientApp, Line::Network, Line::Unexplained] {
+        let taken = inside[line as usize].min(outside.max(0));
+        inside[line as usize] -= taken;
+        outside -= taken;
+    }
+    inside
+}
+
+fn cadence(from: Side, half: &Half) -> Option<Cadence> {
+    let rhythm = half.rhythm.as_deref()?;
+    let gaps = &rhythm.gaps;
+    let period = gaps.quantile(0.5);
+    let span = rhythm.last - rhythm.first;
+    if gaps.count() < RHYTHM_MESSAGES || period == 0 || span == 0 {
+        return None;
+    }
+    let evenness = gaps.between(period - period / 4, period + period / 4) as f64 / gaps.count() as f64;
+    (evenness >= RHYTHM_EVENNESS).then(|| Cadence {
+        from,
+        messages: gaps.count() + 1,
+        per_second: gaps.count() as f64 * 1e9 / span as f64,
+        period_ms: ms(period),
+        evenness,
+    })
+}

@@ -1,0 +1,805 @@
+//! One TCP connection: packets in, named facts out.
+//!
+//! Reasoning rests on the *release event*: what passed the capture point just before a segment left. A
+//! segment that leaves within the sender's own reaction time of an ACK was waiting for that ACK; one that
+//! leaves on its own was waiting for its program.
+
+use tcpwhy_wire::{Packet, Socket, Tcp, TcpFlags};
+
+use super::exchange::Exchanges;
+use super::fact::{Cause, End, Fact, Facts, Wait};
+use super::half::{Acked, Half, NEVER, UNKNOWN};
+use super::rhythm::{MESSAGE_GAP, Rhythm};
+use super::sequence;
+use super::table::Key;
+
+/// How long after the event that freed it a segment may leave and still count as freed by it, beyond the
+/// round trip to the sender: a kernel answers an ACK in its receive path, in well under 0.1 ms; a loaded one,
+/// or a virtual machine, takes up to about 1 ms. ns.
+const RELEASE_TOLERANCE: i64 = 1_000_000;
+/// Share of the round trip to the sender by which its reaction may vary (jitter of the path).
+const JITTER_SHARE: i64 = 4;
+/// A reaction faster than this can only come from the host the capture was made on. ns.
+const PROMPT: i64 = 100_000;
+/// Without a handshake, a reaction shorter than this cannot be a delayed ACK (Linux 2.0's, the shortest, is
+/// 20 ms), so it is the path. ns.
+const TRUSTED_PART: i64 = 10_000_000;
+/// This many prompt reactions of a host show that the capture was made there.
+const PROMPT_PROOF: u16 = 3;
+/// Full segments no further apart than this are back to back, whatever the round trip. ns.
+const BACK_TO_BACK: i64 = 1_000_000;
+/// Full segments no further apart than this share of the present round trip are clocked by the path.
+const CLOCKED_SHARE: i64 = 4;
+/// …and never further apart than two full segments on a 112 kbit/s line: longer gaps are waits. ns.
+const CLOCKED_MOST: i64 = 250_000_000;
+/// An ACK that comes this much later than the base round trip was held by the receiver: well above what
+/// queues on a local network add, below the 40 ms of Linux (`TCP_DELACK_MIN`). ns.
+const ACK_HELD: i64 = 20_000_000;
+/// …unless the path's own round trip is so long that this share of it is still jitter.
+const ACK_HELD_SHARE: i64 = 2;
+/// Silence before a retransmission that only a timer explains: Linux's shortest RTO is 200 ms
+/// (`TCP_RTO_MIN`), RFC 6298 section 2.4 says 1 s; less a quarter for the coarse clocks of old stacks. ns.
+const TIMER_SILENCE: i64 = 150_000_000;
+/// A lost segment's successor draws a tail-loss probe after two round trips (RFC 8985 section 7.2), which is
+/// a timer as well.
+const PROBE_ROUND_TRIPS: i64 = 2;
+/// Duplicate ACKs that trigger fast retransmit (RFC 5681 section 3.2).
+const DUP_ACKS: u8 = 3;
+/// A hole filled sooner than this was reordering, not loss (RACK's reordering window is a quarter of the
+/// round trip, RFC 8985 section 6.2; this is its floor). ns.
+const REORDERING: i64 = 3_000_000;
+/// Linux releases a corked tail when its 200 ms timer fires; with a tick of 4 ms and the timer wheel's
+/// rounding that is 200 to 212 ms later (`tcp_cork`, `TCP_RTO_MIN`). A sleep of 200 ms ends within 1.5 ms.
+const CORK: std::ops::Range<i64> = 201_500_000..213_000_000;
+/// After a small segment left although another was in flight, this many releases by ACK in a row must be
+/// seen before they count as holds again: a sender with TCP_NODELAY meets an ACK by chance now and then.
+const NODELAY_PROOF: u8 = 3;
+/// Messages in a row from one side, without data from the other, that make a stream of updates and not the
+/// pieces of a request.
+const STREAM_RUN: u32 = 3;
+/// A program that takes this long to answer is worth remembering. ns.
+const SLOW_ANSWER: i64 = 5_000_000;
+
+/// One TCP connection.
+#[derive(Debug)]
+pub struct Connection {
+    /// The ends, the lower address first.
+    pub(crate) ends: [Socket; 2],
+    pub(crate) is_udp: bool,
+    pub(crate) halves: [Half; 2],
+    /// Which end is the client, once known.
+    pub(crate) client: Option<End>,
+    pub(crate) first: i64,
+    pub(crate) last: i64,
+    /// Sequence number of the SYN, to tell its retransmission from a new connection.
+    syn: Option<u32>,
+    /// When the last SYN and the first SYN-ACK passed; `NEVER` where not seen.
+    syn_at: i64,
+    syn_number: u64,
+    syn_ack_at: i64,
+    /// When the handshake was over.
+    pub(crate) established: i64,
+    /// Its length, ns; 0 where it was not seen whole.
+    pub(crate) handshake: i64,
+    pub(crate) reset: bool,
+    pub(crate) exchanges: Exchanges,
+    /// When and by whom data was last sent.
+    last_spoke: End,
+}
+
+impl Connection {
+    /// A connection of `key` whose first packet passes at `time`.
+    pub(crate) fn new(key: Key, time: i64) -> Self {
+        let Key { ends, is_udp } = key;
+        Self {
+            ends,
+            is_udp,
+            halves: [Half::default(), Half::default()],
+            client: client_by_port(ends),
+            first: time,
+            last: time,
+            syn: None,
+            syn_at: NEVER,
+            syn_number: 0,
+            syn_ack_at: NEVER,
+            established: NEVER,
+            handshake: 0,
+            reset: false,
+            exchanges: Exchanges::default(),
+            last_spoke: 0,
+        }
+    }
+
+    /// Whether this packet begins another connection on the same two sockets: a SYN that is not the
+    /// retransmission of this one's (RFC 9293 section 3.10.7.4).
+    #[inline]
+    pub(crate) fn is_superseded_by(&self, tcp: &Tcp) -> bool {
+        tcp.flags.has(TcpFlags::SYN)
+            && !tcp.flags.has(TcpFlags::ACK)
+            && self.syn != Some(tcp.seq)
+            && (self.syn.is_some() || self.halves[0].started || self.halves[1].started)
+    }
+
+    /// What share of the time in which small segments were held the base round trip explains, 0 to 1; the
+    /// rest is the receiver's delayed ACK.
+    pub(crate) fn round_trip_share_of_holds(&self) -> f64 {
+        let base = self.base_round_trip().unwrap_or(0);
+        let holds = self.halves.iter().filter_map(|half| half.holds.as_deref());
+        let (within, all) = holds.fold((0, 0), |sums, held| {
+            let (within, all) = held.sums_within(base);
+            (sums.0 + within, sums.1 + all)
+        });
+        if all == 0 { 1.0 } else { within as f64 / all as f64 }
+    }
+
+    /// The cache lines that nearly every packet touches.
+    #[inline]
+    pub(crate) fn hot_lines(&self) -> [&u64; 6] {
+        let [a, b] = &self.halves;
+        [&a.next, &a.packets, &a.freed_number, &b.next, &b.packets, &b.freed_number]
+    }
+
+    /// Shortest round trip of the whole path, ns; `None` before both parts were measured.
+    pub fn base_round_trip(&self) -> Option<i64> {
+        let [a, b] = [self.halves[0].part, self.halves[1].part];
+        (a != UNKNOWN && b != UNKNOWN).then(|| a + b)
+    }
+
+    /// Takes one packet sent by `from`, and publishes what it shows.
+    pub(crate) fn handle(&mut self, packet: &Packet, tcp: &Tcp, from: End, facts: &mut impl Facts) {
+        // Clocks of several processors differ by microseconds; time that runs backwards would be booked twice.
+        let now = packet.time.max(self.last);
+        self.last = now;
+        self.halves[from].packets += 1;
+        if tcp.flags.has(TcpFlags::SYN) {
+            return self.handle_syn(packet.number, tcp, from, now, facts);
+        }
+        if tcp.flags.has(TcpFlags::ECE) {
+            self.halves[from].ecn_marks += 1;
+        }
+        if tcp.flags.has(TcpFlags::RST) {
+            return self.handle_reset(from, now, facts);
+        }
+        let pure = tcp.payload_len == 0 && !tcp.flags.has(TcpFlags::FIN);
+        if tcp.flags.has(TcpFlags::ACK) {
+            self.handle_ack(packet.number, tcp, from, now, pure, facts);
+        }
+        if pure {
+            self.halves[from].pure_acks += 1;
+            self.halves[from].start(tcp.seq);
+        } else {
+            self.handle_data(packet.number, tcp, from, now, facts);
+        }
+    }
+
+    fn handle_syn(&mut self, number: u64, tcp: &Tcp, from: End, now: i64, facts: &mut impl Facts) {
+        let is_answer = tcp.flags.has(TcpFlags::ACK);
+        let client = if is_answer { 1 - from } else { from };
+        self.client = Some(client);
+        let half = &mut self.halves[from];
+        half.start(tcp.seq);
+        half.next = half.next.max(sequence::unwrap(tcp.seq, half.next) + 1 + u64::from(tcp.payload_len));
+        half.timestamps = tcp.options.timestamps.is_some();
+        // What this side announces limits what the other may send: MSS and window belong to the other half.
+        let other = &mut self.halves[1 - from];
+        other.mss = tcp.options.mss.unwrap_or(536);
+        other.shift = tcp.options.window_scale.unwrap_or(0).min(14);
+        let peer_shift = other.shift;
+        if is_answer {
+            // The window in a SYN is never scaled (RFC 7323 section 2.2), so `take_ack` must not see a shift.
+            let scales = tcp.options.window_scale.is_some();
+            self.halves[1 - from].shift = 0;
+            self.halves[1 - from].take_ack(tcp, number, now, false);
+            self.halves[1 - from].shift = peer_shift;
+            if !scales {
+                self.halves[from].shift = 0;
+            }
+            if self.syn_ack_at == NEVER {
+                self.syn_ack_at = now;
+                if self.syn_at != NEVER && self.syn == Some(tcp.ack.wrapping_sub(1)) {
+                    self.halves[client].part = now - self.syn_at;
+                    self.halves[client].rtt = now - self.syn_at;
+                }
+            } else {
+                facts.take(self.syn_timeout(self.syn_ack_at, from, number, now));
+                self.syn_ack_at = now;
+            }
+        } else {
+            if self.syn_at != NEVER && self.syn_ack_at == NEVER {
+                facts.take(self.syn_timeout(self.syn_at, from, number, now));
+            }
+            self.syn = Some(tcp.seq);
+            (self.syn_at, self.syn_number) = (now, number);
+        }
+    }
+
+    fn syn_timeout(&self, since: i64, end: End, number: u64, now: i64) -> Fact {
+        let packets = [self.syn_number, number, number];
+        Fact::Wait(Wait { cause: Cause::SynTimeout, end, from: since, until: now, packets })
+    }
+
+    /// The handshake is over with the client's first segment after the SYN-ACK.
+    fn finish_handshake(&mut self, number: u64, now: i64, facts: &mut impl Facts) {
+        self.established = now;
+        let client = self.client.unwrap_or(0);
+        let server = &mut self.halves[1 - client];
+        server.part = server.part.min(now - self.syn_ack_at);
+        if self.syn_at != NEVER {
+            self.handshake = now - self.syn_at;
+            facts.take(Fact::Wait(Wait {
+                cause: Cause::Handshake,
+                end: client,
+                from: self.syn_at,
+                until: now,
+                packets: [self.syn_number, number, number],
+            }));
+        }
+    }
+
+    fn handle_reset(&mut self, from: End, now: i64, facts: &mut impl Facts) {
+        if !self.reset {
+            self.reset = true;
+            self.spoke(from, now, facts);
+        }
+        facts.take(Fact::Settled { until: now });
+    }
+
+    fn handle_ack(
+        &mut self,
+        number: u64,
+        tcp: &Tcp,
+        from: End,
+        now: i64,
+        pure: bool,
+        facts: &mut impl Facts,
+    ) {
+        if self.established == NEVER && self.syn_ack_at != NEVER && Some(from) == self.client {
+            self.finish_handshake(number, now, facts);
+        }
+        let gap_most = self.clocked_gap(1 - from);
+        let sender = &mut self.halves[1 - from];
+        let acked = sender.take_ack(tcp, number, now, pure);
+        if acked.bytes == 0 {
+            return;
+        }
+        let waited = now - sender.sent_at;
+        let host = &mut self.halves[from];
+        if waited <= PROMPT {
+            host.prompt = host.prompt.saturating_add(1);
+        } else {
+            host.slow = host.slow.saturating_add(1);
+        }
+        if self.halves[1 - from].recover != 0 {
+            self.end_recovery(1 - from, number, now, facts);
+        } else if waited > gap_most {
+            self.draining(1 - from, acked, number, now, gap_most, facts);
+        }
+    }
+
+    /// A repair is over when everything that was outstanding at its start is ACKed (RFC 6582 section 3.2).
+    fn end_recovery(&mut self, end: End, number: u64, now: i64, facts: &mut impl Facts) {
+        let half = &mut self.halves[end];
+        if half.acked < half.recover {
+            return;
+        }
+        let wait = Wait {
+            cause: Cause::Recovery,
+            end,
+            from: half.recover_from,
+            until: now,
+            packets: [half.recover_number, number, number],
+        };
+        half.recover = 0;
+        facts.take(Fact::Wait(wait));
+    }
+
+    /// The sender has fallen silent and ACKs for several full segments still come in: the path is draining.
+    fn draining(
+        &mut self,
+        end: End,
+        acked: Acked,
+        number: u64,
+        now: i64,
+        gap_most: i64,
+        facts: &mut impl Facts,
+    ) {
+        let half = &self.halves[end];
+        let full = u64::from(half.full_size());
+        if acked.was_in_flight < 2 * full || acked.bytes < full {
+            return;
+        }
+        let packets = [half.sent_number, number, number];
+        let wait = |cause, from| Wait { cause, end, from, until: now, packets };
+        let since_sent = half.sent_at + half.part_or_zero();
+        if now - acked.before <= gap_most {
+            facts.take(Fact::Wait(wait(Cause::Transfer, acked.before)));
+        } else if half.part != UNKNOWN && acked.bytes >= 2 * full && now > since_sent.max(acked.before) {
+            // Two full segments are ACKed at once (RFC 1122 section 4.2.3.2), so the receiver held nothing.
+            let from = since_sent.max(acked.before);
+            if now - from > self.jitter(end) {
+                facts.take(Fact::Wait(wait(Cause::Queueing, from)));
+            }
+        }
+    }
+
+    /// The round trip between the capture point and `end`, as far as it may be used to tell what a segment of
+    /// `end` reacted to. Without a handshake the shortest reaction seen may itself be a delayed ACK.
+    #[inline]
+    fn reaction_part(&self, end: End) -> i64 {
+        let part = self.halves[1 - end].part_or_zero();
+        if self.established != NEVER || part < TRUSTED_PART { part } else { 0 }
+    }
+
+    /// How much longer than its part of the base round trip an ACK may take before a queue is suspected.
+    fn jitter(&self, end: End) -> i64 {
+        RELEASE_TOLERANCE + self.halves[end].part_or_zero() / JITTER_SHARE
+    }
+
+    /// Longest gap between full segments of `end` that still counts as bytes flowing at the path's rate.
+    #[inline]
+    fn clocked_gap(&self, end: End) -> i64 {
+        let round_trip = self.halves[end].rtt + self.halves[1 - end].part_or_zero();
+        (round_trip / CLOCKED_SHARE).clamp(BACK_TO_BACK, CLOCKED_MOST)
+    }
+
+    fn handle_data(&mut self, number: u64, tcp: &Tcp, from: End, now: i64, facts: &mut impl Facts) {
+        let half = &mut self.halves[from];
+        half.start(tcp.seq);
+        let seq = sequence::unwrap(tcp.seq, half.next);
+        let fin = tcp.flags.has(TcpFlags::FIN);
+        let end = seq + u64::from(tcp.payload_len);
+        if tcp.payload_len == 0 {
+            return self.handle_fin(end, from, now, facts);
+        }
+        let is_probe = tcp.payload_len == 1 && half.acked == half.next;
+        if is_probe && (end == half.next || half.edge == half.next && half.sent_at != NEVER) {
+            // A keep-alive (RFC 9293 section 3.8.4) or a zero-window probe (section 3.8.6.1): no new data.
+            return;
+        }
+        half.segments = half.segments.saturating_add(1);
+        if end <= half.next {
+            self.handle_old_data(seq, end, number, from, now, facts);
+        } else {
+            self.handle_new_data(seq, end, number, tcp.payload_len, from, now, facts);
+        }
+        if fin {
+            self.handle_fin(end, from, now, facts);
+        }
+    }
+
+    fn handle_fin(&mut self, at: u64, from: End, now: i64, facts: &mut impl Facts) {
+        let half = &mut self.halves[from];
+        if !half.closed && at >= half.next {
+            half.closed = true;
+            half.next = at + 1;
+            self.spoke(from, now, facts);
+        }
+        self.settle(now, facts);
+    }
+
+    /// A segment that begins before what was sent last: a retransmission, or one that comes late.
+    fn handle_old_data(
+        &mut self,
+        seq: u64,
+        end: u64,
+        number: u64,
+        from: End,
+        now: i64,
+        facts: &mut impl Facts,
+    ) {
+        let reordering = REORDERING.max(self.clocked_gap(from));
+        let reaction = self.reaction_part(from);
+        let half = &mut self.halves[from];
+        let fills_hole = half.hole.1 != 0 && seq >= half.hole.0 && seq < half.hole.1;
+        if fills_hole {
+            half.bytes += end - seq;
+            if seq == half.hole.0 {
+                half.hole.0 = end;
+            }
+            if half.hole.0 >= half.hole.1 {
+                half.hole = (0, 0);
+            }
+            if now - half.hole_at < reordering {
+                return;
+            }
+        } else if end <= half.acked {
+            // Needless: the ACK had already passed here.
+            half.retransmitted = half.retransmitted.saturating_add(1);
+            return;
+        }
+        half.retransmitted = half.retransmitted.saturating_add(1);
+        half.spoil_sample();
+        let round_trip = half.rtt + reaction;
+        let quiet_since = half.sent_at.max(half.heard_at);
+        let silence = now - quiet_since;
+        let probe = (PROBE_ROUND_TRIPS * round_trip).max(REORDERING);
+        let by_timer = silence >= TIMER_SILENCE + reaction
+            || (half.dup_acks == 0 && !fills_hole && round_trip > 0 && silence >= probe);
+        let number_before = half.sent_number;
+        let detected = if half.dup_acks >= DUP_ACKS { half.dup_since } else { now };
+        let repairing_since = (half.recover != 0).then_some(half.recover_from);
+        if half.recover == 0 {
+            half.recover = half.next;
+            half.recover_number = number;
+            half.recover_from = detected;
+        }
+        half.sent_at = now;
+        half.sent_number = number;
+        if by_timer {
+            half.recover_from = now;
+            let wait = |cause, since, until, last| {
+                let packets = [number_before, last, last];
+                Fact::Wait(Wait { cause, end: from, from: since, until, packets })
+            };
+            if let Some(since) = repairing_since
+                && since < quiet_since
+            {
+                facts.take(wait(Cause::Recovery, since, quiet_since, number_before));
+            }
+            facts.take(wait(Cause::Timeout, quiet_since, now, number));
+        }
+        self.settle(now, facts);
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "a segment's place, its packet, and where facts go")]
+    fn handle_new_data(
+        &mut self,
+        seq: u64,
+        end: u64,
+        number: u64,
+        len: u32,
+        from: End,
+        now: i64,
+        facts: &mut impl Facts,
+    ) {
+        let half = &mut self.halves[from];
+        if seq > half.next {
+            if half.hole.1 == 0 {
+                half.hole = (half.next, seq);
+                half.hole_at = now;
+            } else {
+                half.hole.1 = seq;
+            }
+        }
+        let full_size = half.full_size();
+        let full = len >= full_size;
+        half.offloaded += u32::from(len > full_size && half.mss != 0);
+        let gap = now - half.sent_at;
+        let clocked = self.clocked_gap(from);
+        let flowing = self.halves[from].last_full && gap <= clocked && self.halves[from].recover == 0;
+        if flowing {
+            self.flow_on(from, now, number, facts);
+        } else {
+            self.explain_send(from, now, number, len, full, facts);
+            self.publish_travel(now, facts);
+            self.turn(from, now, facts);
+        }
+        self.begin_burst(from, now, gap > clocked);
+        self.record_send(seq, end, number, len, full, from, now);
+        if self.last_spoke != from {
+            self.halves[1 - from].run = 0;
+            self.last_spoke = from;
+        }
+        facts.take(Fact::Settled { until: self.unresolved_since(now) });
+    }
+
+    /// One more segment of a message or a bulk transfer that flows at the path's rate.
+    #[inline]
+    fn flow_on(&mut self, from: End, now: i64, number: u64, facts: &mut impl Facts) {
+        let half = &self.halves[from];
+        let packets = [half.sent_number, number, number];
+        let (cause, since) = (Cause::Transfer, half.sent_at);
+        facts.take(Fact::Wait(Wait {
+            cause,
+            end: from,
+            from: since,
+            until: now,
+            packets,
+        }));
+        self.exchanges.continued(from, now);
+    }
+
+    /// Remembers what window the sender can have known of: at the start of a burst all that has passed here;
+    /// in a long burst, what passed at least one reaction ago (or less: rather miss a full window than invent
+    /// one).
+    #[inline]
+    fn begin_burst(&mut self, from: End, now: i64, new: bool) {
+        let reaction = self.reaction_part(from);
+        let half = &mut self.halves[from];
+        if new {
+            half.freed_first = NEVER;
+        }
+        if new || now - half.known_at > reaction {
+            half.known_edge = half.edge;
+            half.known_at = now;
+        }
+    }
+
+    /// Publishes how long the data sent last has been travelling.
+    fn publish_travel(&mut self, now: i64, facts: &mut impl Facts) {
+        for end in 0..2 {
+            let half = &self.halves[end];
+            if half.sent_at != NEVER && half.part != UNKNOWN && half.part > 0 && half.sent_at < now {
+                facts.take(Fact::InFlight { end, from: half.sent_at, until: half.sent_at + half.part });
+            }
+        }
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "a segment's place and its packet")]
+    fn record_send(&mut self, seq: u64, end: u64, number: u64, len: u32, full: bool, from: End, now: i64) {
+        let gap = now - self.halves[from].sent_at;
+        let half = &mut self.halves[from];
+        half.bytes += end - half.next.max(seq);
+        half.next = end;
+        half.time_segment(end, now);
+        half.sent_at = now;
+        half.sent_number = number;
+        half.sent_len = len;
+        half.last_full = full;
+        half.zero_window = false;
+        half.max_len = half.max_len.max(len);
+        half.run = half.run.saturating_add(1);
+        if !full {
+            half.small_end = end;
+        }
+        if gap >= MESSAGE_GAP {
+            self.keep_rhythm(from, now, len);
+        }
+    }
+
+    pub(crate) fn keep_rhythm(&mut self, from: End, now: i64, len: u32) {
+        match &mut self.halves[from].rhythm {
+            Some(rhythm) => rhythm.add(now, now - rhythm.last, len),
+            empty => *empty = Some(Box::new(Rhythm::starting(now, len))),
+        }
+    }
+
+    /// Notes whose turn it is to speak.
+    pub(crate) fn turn(&mut self, from: End, now: i64, facts: &mut impl Facts) {
+        let client = *self.client.get_or_insert(from);
+        self.exchanges.spoke(from == client, now);
+        self.spoke(from, now, facts);
+    }
+
+    fn spoke(&mut self, end: End, now: i64, facts: &mut impl Facts) {
+        self.publish_travel(now, facts);
+        facts.take(Fact::Spoke { end, time: now });
+    }
+
+    fn settle(&mut self, now: i64, facts: &mut impl Facts) {
+        facts.take(Fact::Settled { until: self.unresolved_since(now) });
+    }
+
+    /// Since when some wait has been going on whose cause is not yet known; `now` if there is none.
+    #[inline]
+    fn unresolved_since(&self, now: i64) -> i64 {
+        let mut since = now;
+        for end in 0..2 {
+            let half = &self.halves[end];
+            if half.recover != 0 {
+                since = since.min(half.recover_from);
+            } else if half.sent_at < since && self.may_be_blocked(end, now) {
+                since = half.sent_at;
+            }
+        }
+        since
+    }
+
+    /// Whether this side's next segment could still turn out to have been waiting for TCP.
+    #[inline]
+    fn may_be_blocked(&self, end: End, now: i64) -> bool {
+        let half = &self.halves[end];
+        if half.closed || half.sent_at == NEVER {
+            return false;
+        }
+        let freed = half.freed_at > half.sent_at;
+        half.in_flight() > 0
+            || half.edge <= half.next
+            || (freed && half.freed_pure && now - half.freed_at <= self.reaction_most(end))
+    }
+
+    /// Whether what left `end` now was freed by an ACK: one passed late enough to be the last it reacted to,
+    /// and one early enough to have reached it.
+    #[inline]
+    fn is_freed(&self, end: End, now: i64) -> bool {
+        let half = &self.halves[end];
+        let part = self.reaction_part(end);
+        half.freed_at >= half.known_at
+            && half.freed_first != NEVER
+            && now - half.freed_at <= self.reaction_most(end)
+            && now - half.freed_first >= part - part / JITTER_SHARE
+    }
+
+    /// The longest a segment of `end` may follow the packet that freed it, at the capture point.
+    #[inline]
+    fn reaction_most(&self, end: End) -> i64 {
+        let part = self.reaction_part(end);
+        part + part / JITTER_SHARE + RELEASE_TOLERANCE
+    }
+
+    /// Works out what a segment that did not simply flow on had been waiting for.
+    fn explain_send(
+        &mut self,
+        from: End,
+        now: i64,
+        number: u64,
+        len: u32,
+        full: bool,
+        facts: &mut impl Facts,
+    ) {
+        let half = &self.halves[from];
+        if half.sent_at == NEVER {
+            return self.note_answer(from, now, number, facts);
+        }
+        if half.recover != 0 {
+            return;
+        }
+        if !self.is_freed(from, now) {
+            if !full && half.small_in_flight() {
+                self.halves[from].nodelay = NODELAY_PROOF;
+            }
+            self.note_cork(from, now, number, full, facts);
+            return self.note_answer(from, now, number, facts);
+        }
+        let room = self.known_edge(from).saturating_sub(half.next);
+        if half.zero_window || room < u64::from(len.min(half.full_size())) {
+            self.publish_window_wait(from, now, number, facts);
+        } else if full || half.last_full {
+            self.publish_congestion_wait(from, now, number, facts);
+        } else if half.freed_pure && half.in_flight() == 0 {
+            self.publish_hold(from, now, number, len, facts);
+        } else {
+            self.note_answer(from, now, number, facts);
+        }
+    }
+
+    /// The window's right edge as the sender knew it when it fell silent. Where the capture is far from the
+    /// sender, ACKs pass the capture point before the sender can have seen them, so the edge of the burst's
+    /// beginning counts.
+    fn known_edge(&self, end: End) -> u64 {
+        let half = &self.halves[end];
+        let at_sender = self.reaction_part(end) <= RELEASE_TOLERANCE;
+        if at_sender { half.edge_before_freed() } else { half.known_edge }
+    }
+
+    fn wait(&self, cause: Cause, end: End, from: i64, until: i64, number: u64) -> Wait {
+        let half = &self.halves[end];
+        let packets = [half.sent_number, half.freed_number, number];
+        Wait { cause, end, from, until, packets }
+    }
+
+    fn publish_window_wait(&mut self, end: End, now: i64, number: u64, facts: &mut impl Facts) {
+        let half = &self.halves[end];
+        let cause = if half.zero_window { Cause::ZeroWindow } else { Cause::ReceiveWindow };
+        facts.take(Fact::Wait(self.wait(cause, end, half.sent_at, now, number)));
+    }
+
+    /// A full congestion window explains one base round trip; the rest is the receiver's ACK timer where one
+    /// segment alone was ACKed, and a queue otherwise.
+    fn publish_congestion_wait(&mut self, end: End, now: i64, number: u64, facts: &mut impl Facts) {
+        let half = &self.halves[end];
+        let since = half.sent_at;
+        let Some(base) = self.base_round_trip() else {
+            return facts.take(Fact::Wait(self.wait(Cause::CongestionWindow, end, since, now, number)));
+        };
+        let expected = since + base + base / JITTER_SHARE + RELEASE_TOLERANCE;
+        if now <= expected {
+            return facts.take(Fact::Wait(self.wait(Cause::CongestionWindow, end, since, now, number)));
+        }
+        let held = half.freed_bytes < 2 * half.full_size() && now - since - base >= ack_held(base);
+        let rest = if held { Cause::DelayedAck } else { Cause::Queueing };
+        let split = since + base;
+        if base > 0 {
+            facts.take(Fact::Wait(self.wait(Cause::CongestionWindow, end, since, split, number)));
+        }
+        facts.take(Fact::Wait(self.wait(rest, end, split, now, number)));
+    }
+
+    /// A small segment left the moment all in flight was ACKed: Nagle's algorithm had been holding it.
+    fn publish_hold(&mut self, end: End, now: i64, number: u64, len: u32, facts: &mut impl Facts) {
+        if self.halves[end].nodelay > 0 {
+            self.halves[end].nodelay -= 1;
+            return self.note_answer(end, now, number, facts);
+        }
+        let wait = self.wait(Cause::NagleHold, end, self.written_at(end, len), now, number);
+        self.note_reaction(end, now);
+        let half = &mut self.halves[end];
+        half.holds.get_or_insert_default().add(half.freed_at - half.sent_at);
+        facts.take(Fact::Wait(wait));
+    }
+
+    /// Learns from a release how near the capture is to the sender, where no handshake told.
+    fn note_reaction(&mut self, end: End, now: i64) {
+        let reaction = now - self.halves[end].freed_at;
+        let host = &mut self.halves[end];
+        if reaction > PROMPT {
+            host.slow = host.slow.saturating_add(1);
+            return;
+        }
+        host.prompt = host.prompt.saturating_add(1);
+        if host.prompt >= PROMPT_PROOF {
+            let part = &mut self.halves[1 - end].part;
+            *part = (*part).min(reaction);
+        }
+    }
+
+    /// When the program probably wrote what was held. The packets give bounds only: between the segment
+    /// before and the release. Pieces of one message are written at once, so the wait began with the segment
+    /// before. A stream of updates keeps its own time: `n` of them in one segment were written over the whole
+    /// interval, the first of them on average half a period after the segment before.
+    fn written_at(&self, end: End, len: u32) -> i64 {
+        let half = &self.halves[end];
+        let units = half.rhythm.as_ref().map_or(1, |rhythm| rhythm.units(len));
+        if half.run < STREAM_RUN {
+            return half.sent_at;
+        }
+        half.sent_at + (half.freed_at - half.sent_at) / (2 * units)
+    }
+
+    /// A tail that left about 200 ms after the rest of its message, freed by nothing: the cork's timer.
+    fn note_cork(&mut self, end: End, now: i64, number: u64, full: bool, facts: &mut impl Facts) {
+        let half = &self.halves[end];
+        let since = half.sent_at.max(self.halves[1 - end].sent_at);
+        if !full && half.in_flight() == 0 && CORK.contains(&(now - since)) {
+            let first = if since == half.sent_at { half.sent_number } else { self.halves[1 - end].sent_number };
+            let mut wait = self.wait(Cause::CorkTimeout, end, since, now, number);
+            wait.packets = [first, number, number];
+            facts.take(Fact::Wait(wait));
+        }
+    }
+
+    /// The program's own time before it answered the other side's data.
+    fn note_answer(&mut self, end: End, now: i64, number: u64, facts: &mut impl Facts) {
+        let asked = &self.halves[1 - end];
+        let since = asked.sent_at + asked.part_or_zero();
+        if self.last_spoke != end && asked.sent_at != NEVER && now - since >= SLOW_ANSWER {
+            facts.take(Fact::Wait(Wait {
+                cause: Cause::Program,
+                end,
+                from: since,
+                until: now,
+                packets: [asked.sent_number, asked.freed_number, number],
+            }));
+        }
+    }
+
+    /// Whose program the end of the capture is waiting for: the receiver of the last data; nobody where no data
+    /// was seen at all.
+    pub(crate) fn whose_turn(&self) -> Option<End> {
+        let sent = self.halves[0].sent_at != NEVER || self.halves[1].sent_at != NEVER;
+        sent.then_some(1 - self.last_spoke)
+    }
+
+    /// Publishes what is still open when the capture ends.
+    pub(crate) fn finish(&mut self, facts: &mut impl Facts) {
+        let now = self.last;
+        for end in 0..2 {
+            let half = &self.halves[end];
+            if half.recover != 0 {
+                let (from, packets) = (half.recover_from, [half.recover_number, half.sent_number, half.sent_number]);
+                let cause = Cause::Recovery;
+                facts.take(Fact::Wait(Wait { cause, end, from, until: now, packets }));
+            }
+        }
+        self.publish_travel(now, facts);
+        facts.take(Fact::Settled { until: now });
+        self.exchanges.finish();
+    }
+}
+
+/// From how much beyond the base round trip on an ACK counts as held.
+pub(crate) fn ack_held(base: i64) -> i64 {
+    ACK_HELD.max(base / ACK_HELD_SHARE)
+}
+
+/// The client by port numbers alone, where they tell: a well-known port (below 1024) is a server's, a port
+/// of the dynamic range of Linux and IANA (from 32768) a client's.
+fn client_by_port(ends: [Socket; 2]) -> Option<End> {
+    let known = ends.map(|end| end.port < 1024);
+    let dynamic = ends.map(|end| end.port >= 32_768);
+    match (known, dynamic) {
+        ([true, false], _) | (_, [false, true]) => Some(1),
+        ([false, true], _) | (_, [true, false]) => Some(0),
+        _ => None,
+    }
+}

@@ -1,0 +1,96 @@
+//! The named facts that flow publishes. Later layers see these and never a packet.
+//!
+//! Times are ns on the capture's clock; sides are 0 and 1, the connection's two ends in the order of their
+//! addresses ([`crate::flow::Connection::client`] says which of them is the client).
+
+/// One end of a connection as an index: 0 or 1.
+pub type End = usize;
+
+/// Why a sender could not send, once the packet that ended the wait has shown it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Cause {
+    /// A small segment was held until all in flight was ACKed. How much of it is the receiver's delayed ACK
+    /// is known only at the end, with the shortest round trip of all.
+    NagleHold,
+    /// A corked tail left when the cork's timer ran out.
+    CorkTimeout,
+    /// The receiver held an ACK that a full congestion window was waiting for.
+    DelayedAck,
+    /// The congestion window was full.
+    CongestionWindow,
+    /// The receiver's window was full.
+    ReceiveWindow,
+    /// The receiver's window was zero.
+    ZeroWindow,
+    /// A lost segment was being repaired.
+    Recovery,
+    /// A retransmission timer had to expire.
+    Timeout,
+    /// The SYN's retransmission timer had to expire.
+    SynTimeout,
+    /// What was in flight took longer than the base round trip to drain.
+    Queueing,
+    /// SYN, SYN-ACK, ACK.
+    Handshake,
+    /// Bytes back to back.
+    Transfer,
+    /// No wait of TCP's: the program took this long to answer.
+    Program,
+}
+
+/// One resolved wait of a sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// Why.
+    pub cause: Cause,
+    /// The sender that waited.
+    pub end: End,
+    /// From when.
+    pub from: i64,
+    /// Until when.
+    pub until: i64,
+    /// The last packet before the wait, the one that ended it, and the one that then left (equal where there
+    /// are fewer than three).
+    pub packets: [u64; 3],
+}
+
+/// One named fact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fact {
+    /// A sender's wait, resolved.
+    Wait(Wait),
+    /// Data left `end` and was travelling to the receiver and its ACK back to the capture point.
+    InFlight {
+        /// The sender.
+        end: End,
+        /// When the data passed the capture point.
+        from: i64,
+        /// When its ACK could have passed at the earliest.
+        until: i64,
+    },
+    /// The program at `end` spoke: time before that which nothing else claims was its own.
+    Spoke {
+        /// Whose program.
+        end: End,
+        /// When.
+        time: i64,
+    },
+    /// Everything before this instant is known: no wait that began earlier is still unresolved.
+    Settled {
+        /// The instant.
+        until: i64,
+    },
+}
+
+/// Who takes facts.
+pub trait Facts {
+    /// Takes the next fact. Facts come in the order in which they became known, which is not always the order
+    /// in which they began.
+    fn take(&mut self, fact: Fact);
+}
+
+impl Facts for Vec<Fact> {
+    fn take(&mut self, fact: Fact) {
+        self.push(fact);
+    }
+}

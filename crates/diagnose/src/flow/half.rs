@@ -1,0 +1,281 @@
+//! One direction of a TCP connection: what its sender has sent, what was ACKed, what the window allows.
+
+use tcpwhy_wire::Tcp;
+
+use super::quantiles::Quantiles;
+use super::rhythm::Rhythm;
+use super::sequence;
+
+/// MSS when the SYN was not seen and nothing longer was: what Ethernet gives IPv4 (RFC 9293 section 3.7.1).
+const ETHERNET_MSS: u32 = 1460;
+/// Length of the timestamp option with its padding, which every segment then loses (RFC 7323 appendix A).
+const TIMESTAMP_LEN: u32 = 12;
+/// Below this window the sender does not bound its segments to half of it (Linux `tcp_bound_to_half_wnd`).
+const SMALLEST_HALVED_WINDOW: u32 = 536;
+/// "No time yet", small enough that any difference to it is large.
+pub(crate) const NEVER: i64 = i64::MIN / 4;
+/// "No estimate yet" of a path's part.
+pub(crate) const UNKNOWN: i64 = i64::MAX;
+
+/// State of one direction. Times are ns; sequence numbers are unwrapped.
+#[derive(Debug)]
+pub(crate) struct Half {
+    /// End of the highest byte sent (SND.NXT as the capture shows it).
+    pub(crate) next: u64,
+    /// Highest ACK (SND.UNA).
+    pub(crate) acked: u64,
+    /// Right edge of the window the receiver has offered.
+    pub(crate) edge: u64,
+    /// The edge as the sender knew it when its present burst began, and when that was.
+    pub(crate) known_edge: u64,
+    pub(crate) known_at: i64,
+    /// End of the last segment that was smaller than the MSS (Minshall's SND.SML).
+    pub(crate) small_end: u64,
+    /// Last data sent: when, in which packet, and how long it was.
+    pub(crate) sent_at: i64,
+    pub(crate) sent_number: u64,
+    pub(crate) sent_len: u32,
+    /// Last segment of the receiver that moved `acked` or `edge`: when, which packet, bytes it ACKed.
+    pub(crate) freed_at: i64,
+    pub(crate) freed_number: u64,
+    pub(crate) freed_bytes: u32,
+    /// The first such segment since the present burst began.
+    pub(crate) freed_first: i64,
+    /// Last segment of the receiver that ACKed anything, duplicates too.
+    pub(crate) heard_at: i64,
+    /// The byte being timed, and since when; 0 where none is.
+    sample_end: u64,
+    sample_at: i64,
+    /// Shortest time from data to its ACK at the capture point: the receiver's part of the base round trip.
+    pub(crate) part: i64,
+    /// The last such time.
+    pub(crate) rtt: i64,
+    /// The edge before the segment that moved it last.
+    pub(crate) edge_before: u64,
+    /// What has to be ACKed for the present repair to be over, 0 where there is none; and since when.
+    pub(crate) recover: u64,
+    pub(crate) recover_from: i64,
+    pub(crate) recover_number: u64,
+    /// Bytes the capture has not shown yet: from, to, since when.
+    pub(crate) hole: (u64, u64),
+    pub(crate) hole_at: i64,
+    /// When the present run of duplicate ACKs began, and how many there are.
+    pub(crate) dup_since: i64,
+    pub(crate) dup_acks: u8,
+    /// How sure it is that this sender does not hold small segments: raised by each that left early.
+    pub(crate) nodelay: u8,
+    /// Window scale shift of the *receiver's* window field, and its MSS option.
+    pub(crate) shift: u8,
+    pub(crate) timestamps: bool,
+    pub(crate) started: bool,
+    pub(crate) closed: bool,
+    pub(crate) last_full: bool,
+    pub(crate) freed_pure: bool,
+    pub(crate) zero_window: bool,
+    pub(crate) mss: u16,
+    pub(crate) max_len: u32,
+    pub(crate) max_window: u32,
+    /// Segments sent since the other side last sent data.
+    pub(crate) run: u32,
+    /// Counters.
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+    pub(crate) unseen: u64,
+    pub(crate) segments: u32,
+    pub(crate) pure_acks: u32,
+    pub(crate) offloaded: u32,
+    pub(crate) retransmitted: u32,
+    pub(crate) ecn_marks: u32,
+    /// Reactions of this side's *host* to the other: at once, and later.
+    pub(crate) prompt: u16,
+    pub(crate) slow: u16,
+    pub(crate) rhythm: Option<Box<Rhythm>>,
+    pub(crate) holds: Option<Box<Quantiles>>,
+}
+
+impl Default for Half {
+    fn default() -> Self {
+        Self {
+            next: 0,
+            acked: 0,
+            edge: 0,
+            known_edge: 0,
+            known_at: NEVER,
+            small_end: 0,
+            sent_at: NEVER,
+            sent_number: 0,
+            sent_len: 0,
+            freed_at: NEVER,
+            freed_number: 0,
+            freed_bytes: 0,
+            freed_first: NEVER,
+            heard_at: NEVER,
+            edge_before: 0,
+            sample_end: 0,
+            sample_at: 0,
+            part: UNKNOWN,
+            rtt: 0,
+            recover: 0,
+            recover_from: 0,
+            recover_number: 0,
+            hole: (0, 0),
+            hole_at: 0,
+            dup_since: 0,
+            dup_acks: 0,
+            nodelay: 0,
+            shift: 0,
+            timestamps: false,
+            started: false,
+            closed: false,
+            last_full: false,
+            freed_pure: false,
+            zero_window: false,
+            mss: 0,
+            max_len: 0,
+            max_window: 0,
+            run: 0,
+            packets: 0,
+            bytes: 0,
+            unseen: 0,
+            segments: 0,
+            pure_acks: 0,
+            offloaded: 0,
+            retransmitted: 0,
+            ecn_marks: 0,
+            prompt: 0,
+            slow: 0,
+            rhythm: None,
+            holds: None,
+        }
+    }
+}
+
+impl Half {
+    /// Sets the sequence space from the first segment or ACK that tells it.
+    pub(crate) fn start(&mut self, seq: u32) {
+        if !self.started {
+            self.started = true;
+            self.next = sequence::first(seq);
+            (self.acked, self.small_end) = (self.next, 0);
+        }
+    }
+
+    /// Bytes sent and not ACKed.
+    #[inline]
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.next - self.acked
+    }
+
+    /// The receiver's part of the base round trip, 0 while it is not known.
+    #[inline]
+    pub(crate) fn part_or_zero(&self) -> i64 {
+        if self.part == UNKNOWN { 0 } else { self.part }
+    }
+
+    /// Payload of a full-sized segment: the MSS, less the timestamp option, and no more than half of the
+    /// largest window the receiver ever offered (RFC 9293 section 3.8.6.2.1; Linux `tcp_bound_to_half_wnd`).
+    #[inline]
+    pub(crate) fn full_size(&self) -> u32 {
+        let mss = match self.mss {
+            0 => self.max_len.max(ETHERNET_MSS),
+            mss => u32::from(mss),
+        };
+        let payload = if self.timestamps { mss.saturating_sub(TIMESTAMP_LEN) } else { mss };
+        if self.max_window > SMALLEST_HALVED_WINDOW { payload.min(self.max_window / 2) } else { payload }.max(1)
+    }
+
+    /// Starts timing the byte before `end` unless one is being timed.
+    #[inline]
+    pub(crate) fn time_segment(&mut self, end: u64, now: i64) {
+        if self.sample_end == 0 {
+            (self.sample_end, self.sample_at) = (end, now);
+        }
+    }
+
+    /// Stops timing without a result: after a retransmission an ACK is ambiguous (Karn; RFC 6298 section 3).
+    pub(crate) fn spoil_sample(&mut self) {
+        self.sample_end = 0;
+    }
+
+    /// Takes the round-trip sample if `ack` covers the timed byte.
+    #[inline]
+    fn sample(&mut self, ack: u64, now: i64) {
+        if self.sample_end != 0 && ack >= self.sample_end {
+            self.rtt = now - self.sample_at;
+            self.part = self.part.min(self.rtt);
+            self.sample_end = 0;
+        }
+    }
+
+    /// Takes an acknowledgment of this direction's data from a segment of the other side.
+    pub(crate) fn take_ack(&mut self, tcp: &Tcp, number: u64, now: i64, pure: bool) -> Acked {
+        self.start(tcp.ack);
+        let ack = sequence::unwrap(tcp.ack, self.next);
+        if ack > self.next {
+            // The receiver has bytes that the capture never showed.
+            self.unseen += ack - self.next;
+            self.next = ack;
+        }
+        let window = u32::from(tcp.window) << self.shift;
+        self.max_window = self.max_window.max(window);
+        let was_in_flight = self.in_flight();
+        let bytes = ack.saturating_sub(self.acked);
+        let edge = ack + u64::from(window);
+        let opened = edge > self.edge;
+        let edge_before = self.edge;
+        self.heard_at = now;
+        let before = self.freed_at.max(self.sent_at);
+        self.zero_window |= window == 0;
+        if bytes > 0 {
+            self.sample(ack, now);
+            self.acked = ack;
+            self.dup_acks = 0;
+        } else if pure && was_in_flight > 0 && edge == self.edge && ack == self.acked {
+            if self.dup_acks == 0 {
+                self.dup_since = now;
+            }
+            self.dup_acks = self.dup_acks.saturating_add(1);
+        }
+        if opened || ack == self.acked {
+            self.edge = edge;
+        }
+        if bytes > 0 || opened {
+            self.edge_before = edge_before;
+            self.freed_at = now;
+            if self.freed_first == NEVER {
+                self.freed_first = now;
+            }
+            self.freed_number = number;
+            self.freed_bytes = bytes.min(u64::from(u32::MAX)) as u32;
+            self.freed_pure = pure;
+        }
+        if self.hole.1 != 0 && self.acked >= self.hole.1 {
+            self.unseen += self.hole.1 - self.hole.0;
+            self.hole = (0, 0);
+        }
+        Acked { bytes, was_in_flight, before }
+    }
+
+    /// The window's right edge as it was before the ACK that moved it last.
+    pub(crate) fn edge_before_freed(&self) -> u64 {
+        self.edge_before
+    }
+
+    /// Whether something is in flight that would make Nagle's algorithm hold a small segment: unACKed data
+    /// that includes a small segment (Minshall's rule, the weaker one, so that it convicts under both).
+    #[inline]
+    pub(crate) fn small_in_flight(&self) -> bool {
+        self.small_end > self.acked
+    }
+}
+
+/// What one acknowledgment did.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Acked {
+    /// New bytes it acknowledged.
+    pub(crate) bytes: u64,
+    /// Bytes in flight before it.
+    pub(crate) was_in_flight: u64,
+    /// The later of the last send and the last freeing ACK before it.
+    pub(crate) before: i64,
+}

@@ -1,0 +1,13 @@
+//! Packets to named facts: connections, their sequence space, round trips, windows, waits.
+
+pub(crate) mod connection;
+pub(crate) mod exchange;
+pub mod fact;
+pub(crate) mod half;
+pub(crate) mod quantiles;
+pub(crate) mod rhythm;
+mod sequence;
+pub(crate) mod table;
+pub(crate) mod udp;
+
+pub use connection::Connection;

@@ -1,0 +1,146 @@
+//! Facts to booked time.
+//!
+//! A connection's ledger takes the facts of both directions, turns them into claims on time and books every
+//! instant on one line: first what TCP withheld (the wait that began first, where both directions wait), then
+//! bytes flowing, then data or its ACK travelling, then the program that spoke next. The lines sum to the
+//! duration because instants are booked one after the other and nowhere else.
+
+mod tally;
+mod timeline;
+
+pub use tally::{Case, Tallies, Tally};
+use timeline::{Claim, Rank, Slot, Timeline};
+
+use crate::flow::Connection;
+use crate::flow::fact::{Cause, End, Fact, Facts, Wait};
+use crate::report::Line;
+
+/// ns on each line of the report.
+pub type Lines = [i64; Line::ALL.len()];
+
+/// One connection's ledger.
+#[derive(Debug)]
+pub struct Ledger {
+    timeline: Timeline,
+    /// Until when programs' claims reach.
+    spoken: i64,
+    /// Journeys claimed for each direction: how many, and ns in all.
+    journeys: [(u32, i64); 2],
+    /// Waits by cause.
+    pub tallies: Tallies,
+}
+
+impl Ledger {
+    /// A ledger that begins at `first` (ns).
+    pub(crate) fn new(first: i64) -> Self {
+        Self {
+            timeline: Timeline::new(first),
+            spoken: first,
+            journeys: [(0, 0); 2],
+            tallies: Tallies::default(),
+        }
+    }
+
+    /// Books what is left up to `last`. Nobody spoke after that: the time belongs to `silent`, whose turn it
+    /// was, or to nobody.
+    pub(crate) fn finish(&mut self, last: i64, silent: Option<End>) {
+        if let Some(end) = silent {
+            self.speak(end, last);
+        }
+        self.timeline.book_until(last);
+    }
+
+    fn speak(&mut self, end: End, time: i64) {
+        let slot = if end == 0 { Slot::App0 } else { Slot::App1 };
+        self.timeline.claim(Claim { from: self.spoken, until: time, slot, rank: Rank::Program });
+        self.spoken = self.spoken.max(time);
+    }
+
+    fn wait(&mut self, wait: &Wait) {
+        let (slot, rank) = match wait.cause {
+            Cause::Handshake => (Slot::Handshake, Rank::Blocked),
+            Cause::NagleHold => (Slot::Hold, Rank::Blocked),
+            Cause::CorkTimeout => (Slot::Hold, Rank::Blocked),
+            Cause::DelayedAck => (Slot::DelayedAck, Rank::Blocked),
+            Cause::CongestionWindow => (Slot::Cwnd, Rank::Blocked),
+            Cause::ReceiveWindow | Cause::ZeroWindow => (Slot::Rwnd, Rank::Blocked),
+            Cause::Recovery => (Slot::Recovery, Rank::Blocked),
+            Cause::Timeout | Cause::SynTimeout => (Slot::Rto, Rank::Blocked),
+            Cause::Queueing => (Slot::Queueing, Rank::Travelling),
+            Cause::Transfer => (Slot::Transfer, Rank::Flowing),
+            Cause::Program => return self.tallies.add(wait),
+        };
+        if rank == Rank::Flowing {
+            self.spoken = self.spoken.max(wait.until);
+        } else if wait.cause != Cause::Handshake {
+            self.tallies.add(wait);
+        }
+        self.timeline.claim(Claim { from: wait.from, until: wait.until, slot, rank });
+    }
+
+    /// The time of `connection`, whose ledger this is, on the report's lines. Sums to its duration.
+    pub fn lines(&self, connection: &Connection) -> Lines {
+        let mut lines = Lines::default();
+        let client = connection.client.unwrap_or(0);
+        let apps = if client == 0 { [Slot::App0, Slot::App1] } else { [Slot::App1, Slot::App0] };
+        let travels = if client == 0 { [Slot::Travel0, Slot::Travel1] } else { [Slot::Travel1, Slot::Travel0] };
+        let journeys = self.true_share_of_journeys(connection);
+        for (index, line) in [Line::ClientApp, Line::ServerApp].into_iter().enumerate() {
+            let travelled = self.timeline.booked(travels[index]);
+            let network = part_of(travelled, journeys);
+            lines[Line::Network as usize] += network;
+            lines[line as usize] += self.timeline.booked(apps[index]) + travelled - network;
+        }
+        let held = self.timeline.booked(Slot::Hold);
+        let nagle = part_of(held, connection.round_trip_share_of_holds());
+        lines[Line::Nagle as usize] = nagle;
+        lines[Line::DelayedAck as usize] = self.timeline.booked(Slot::DelayedAck) + held - nagle;
+        let plain = [
+            (Slot::Handshake, Line::Handshake),
+            (Slot::Queueing, Line::Queueing),
+            (Slot::Cwnd, Line::Cwnd),
+            (Slot::Rwnd, Line::Rwnd),
+            (Slot::Recovery, Line::Recovery),
+            (Slot::Rto, Line::Rto),
+            (Slot::Transfer, Line::Transfer),
+            (Slot::Unexplained, Line::Unexplained),
+        ];
+        for (slot, line) in plain {
+            lines[line as usize] += self.timeline.booked(slot);
+        }
+        lines
+    }
+
+    /// How much of the time claimed as travelling the shortest round trip of the whole connection bears out:
+    /// at first the shortest known one may have been a delayed ACK.
+    fn true_share_of_journeys(&self, connection: &Connection) -> f64 {
+        let claimed: i64 = self.journeys.iter().map(|journeys| journeys.1).sum();
+        let borne_out: i64 = (0..2)
+            .map(|end| i64::from(self.journeys[end].0) * connection.halves[end].part_or_zero())
+            .sum();
+        if claimed == 0 { 1.0 } else { (borne_out as f64 / claimed as f64).min(1.0) }
+    }
+}
+
+/// `share` (0 to 1) of `whole` ns.
+fn part_of(whole: i64, share: f64) -> i64 {
+    ((whole as f64 * share).round() as i64).clamp(0, whole)
+}
+
+impl Facts for Ledger {
+    #[inline]
+    fn take(&mut self, fact: Fact) {
+        match fact {
+            Fact::Wait(wait) => self.wait(&wait),
+            Fact::InFlight { end, from, until } => {
+                let (count, total) = &mut self.journeys[end];
+                *count = count.saturating_add(1);
+                *total += until - from;
+                let slot = Slot::Travel0;
+                self.timeline.claim(Claim { from, until, slot, rank: Rank::Travelling });
+            }
+            Fact::Spoke { end, time } => self.speak(end, time),
+            Fact::Settled { until } => self.timeline.book_until(until.min(self.spoken)),
+        }
+    }
+}

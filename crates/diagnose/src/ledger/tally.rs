@@ -1,0 +1,108 @@
+//! What waits of one cause add up to, with the worst of them kept as evidence.
+
+use crate::flow::fact::{Cause, End, Wait};
+
+/// Worst cases kept for each cause and side.
+const WORST: usize = 3;
+
+/// One wait kept as evidence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// From when, ns.
+    pub from: i64,
+    /// How long, ns.
+    pub length: i64,
+    /// Before it, its end, and what then left.
+    pub packets: [u64; 3],
+}
+
+/// All waits of one cause on one side.
+#[derive(Clone, Copy, Debug)]
+pub struct Tally {
+    /// Why it waited.
+    pub cause: Cause,
+    /// Which end waited.
+    pub end: End,
+    /// How often.
+    pub count: u64,
+    /// In all, ns.
+    pub total: i64,
+    /// The longest, longest first.
+    worst: [Case; WORST],
+}
+
+impl Tally {
+    /// The longest waits, longest first.
+    pub fn worst(&self) -> &[Case] {
+        &self.worst[..WORST.min(self.count as usize)]
+    }
+
+    fn add(&mut self, wait: &Wait) {
+        let mut case = Case { from: wait.from, length: wait.until - wait.from, packets: wait.packets };
+        self.total += case.length;
+        let kept = WORST.min(self.count as usize + 1);
+        self.count += 1;
+        if kept == WORST && self.count as usize > WORST && case.length <= self.worst[WORST - 1].length {
+            return;
+        }
+        for (index, slot) in self.worst[..kept].iter_mut().enumerate() {
+            let is_new_place = index as u64 + 1 == self.count;
+            if is_new_place || case.length > slot.length {
+                std::mem::swap(slot, &mut case);
+            }
+        }
+    }
+}
+
+/// The tallies of one connection, by cause and side; empty on a connection that never waited.
+#[derive(Debug, Default)]
+pub struct Tallies(Vec<Tally>);
+
+impl Tallies {
+    /// Counts one wait.
+    pub(crate) fn add(&mut self, wait: &Wait) {
+        let known = self.0.iter_mut().find(|tally| tally.cause == wait.cause && tally.end == wait.end);
+        if let Some(tally) = known {
+            return tally.add(wait);
+        }
+        let none = Case { from: 0, length: 0, packets: [0; 3] };
+        let mut tally = Tally { cause: wait.cause, end: wait.end, count: 0, total: 0, worst: [none; WORST] };
+        tally.add(wait);
+        self.0.reserve_exact(1);
+        self.0.push(tally);
+    }
+
+    /// The waits of `cause` on `end`, if there were any.
+    pub fn get(&self, cause: Cause, end: End) -> Option<&Tally> {
+        self.0.iter().find(|tally| tally.cause == cause && tally.end == end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_the_three_longest_in_order() {
+        let mut tallies = Tallies::default();
+        for (number, length) in [5, 9, 1, 7, 3, 8].into_iter().enumerate() {
+            let packets = [number as u64; 3];
+            tallies.add(&Wait { cause: Cause::Timeout, end: 1, from: 0, until: length, packets });
+        }
+        let tally = tallies.get(Cause::Timeout, 1).expect("counted");
+        assert_eq!((tally.count, tally.total), (6, 33));
+        let worst: Vec<_> = tally.worst().iter().map(|case| (case.length, case.packets[0])).collect();
+        assert_eq!(worst, [(9, 1), (8, 5), (7, 3)]);
+        assert!(tallies.get(Cause::Timeout, 0).is_none());
+    }
+
+    #[test]
+    fn fewer_than_three_are_all_kept() {
+        let mut tallies = Tallies::default();
+        for length in [2, 4] {
+            tallies.add(&Wait { cause: Cause::Recovery, end: 0, from: 0, until: length, packets: [1; 3] });
+        }
+        let tally = tallies.get(Cause::Recovery, 0).expect("counted");
+        assert_eq!(tally.worst().iter().map(|case| case.length).collect::<Vec<_>>(), [4, 2]);
+    }
+}

@@ -1,0 +1,257 @@
+//! Claims on time become booked time: every instant of a connection's life exactly once.
+//!
+//! The two directions resolve their waits at different moments, so claims arrive out of order. They wait in a
+//! short list until everything before some instant is known, and are then booked from the past forward.
+
+/// Where time is booked while a connection is being read. Finer than the report's lines in two places that
+/// only the whole connection can decide: who spoke after a journey (its part beyond the true base round trip
+/// was that program's), and how much of a hold was the receiver's delayed ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Slot {
+    Handshake,
+    App0,
+    App1,
+    Travel0,
+    Travel1,
+    Queueing,
+    Hold,
+    DelayedAck,
+    Cwnd,
+    Rwnd,
+    Recovery,
+    Rto,
+    Transfer,
+    Unexplained,
+}
+
+/// Number of slots.
+pub(crate) const SLOTS: usize = Slot::Unexplained as usize + 1;
+
+/// Whose claim counts where several cover one instant; the lower rank wins, then the earlier beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Rank {
+    /// TCP withholds something.
+    Blocked,
+    /// Bytes flow.
+    Flowing,
+    /// Something travels.
+    Travelling,
+    /// A program has not spoken yet.
+    Program,
+}
+
+/// A claim on the time from `from` to `until` (ns).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Claim {
+    pub(crate) from: i64,
+    pub(crate) until: i64,
+    pub(crate) slot: Slot,
+    pub(crate) rank: Rank,
+}
+
+/// Claims kept at once. Two directions with a blocked, a travelling and a program claim each, and one of
+/// each kind to spare; when a hostile or very lossy capture needs more, the oldest are booked early.
+const CLAIMS: usize = 8;
+
+/// One connection's booked time and its undecided claims.
+#[derive(Debug)]
+pub(crate) struct Timeline {
+    /// Everything before this instant is booked.
+    frontier: i64,
+    booked: [i64; SLOTS],
+    claims: [Claim; CLAIMS],
+    count: u8,
+}
+
+impl Timeline {
+    /// A timeline that begins at `first`.
+    pub(crate) fn new(first: i64) -> Self {
+        let none = Claim { from: first, until: first, slot: Slot::Unexplained, rank: Rank::Program };
+        Self { frontier: first, booked: [0; SLOTS], claims: [none; CLAIMS], count: 0 }
+    }
+
+    /// ns booked on a slot.
+    pub(crate) fn booked(&self, slot: Slot) -> i64 {
+        self.booked[slot as usize]
+    }
+
+    /// Takes a claim. What is already booked stays booked.
+    #[inline]
+    pub(crate) fn claim(&mut self, claim: Claim) {
+        if claim.until <= claim.from.max(self.frontier) {
+            return;
+        }
+        let count = usize::from(self.count);
+        let joined = self.claims[..count]
+            .iter_mut()
+            .find(|old| old.slot == claim.slot && old.rank == claim.rank && old.joins(&claim));
+        if let Some(old) = joined {
+            old.from = old.from.min(claim.from);
+            old.until = old.until.max(claim.until);
+            return;
+        }
+        if count == CLAIMS {
+            let oldest = self.claims.iter().map(|old| old.until).min().unwrap_or(self.frontier);
+            self.book_until(oldest);
+            return self.claim(claim);
+        }
+        self.claims[count] = claim;
+        self.count += 1;
+    }
+
+    /// Books everything before `until`. Instants nobody claimed are unexplained.
+    #[inline]
+    pub(crate) fn book_until(&mut self, until: i64) {
+        if self.frontier >= until || self.book_only_claim(until) {
+            return;
+        }
+        while self.frontier < until {
+            let (slot, stop) = self.strongest(until);
+            self.booked[slot as usize] += stop - self.frontier;
+            self.frontier = stop;
+        }
+        self.drop_spent();
+    }
+
+    /// The common case, a single claim up to this very instant: no search.
+    #[inline]
+    fn book_only_claim(&mut self, until: i64) -> bool {
+        let only = self.claims[0];
+        let fits = self.count == 1 && only.from <= self.frontier && only.until == until;
+        if fits && only.rank != Rank::Travelling {
+            self.booked[only.slot as usize] += until - self.frontier;
+            self.frontier = until;
+            self.count = 0;
+            return true;
+        }
+        false
+    }
+
+    /// Which slot the instant at the frontier belongs to, and until when that holds.
+    fn strongest(&self, until: i64) -> (Slot, i64) {
+        let mut stop = until;
+        let mut best: Option<&Claim> = None;
+        let mut speaker = None;
+        for claim in &self.claims[..usize::from(self.count)] {
+            if claim.from > self.frontier {
+                stop = stop.min(claim.from);
+            } else if claim.until > self.frontier {
+                if claim.rank == Rank::Program {
+                    speaker = Some(claim);
+                }
+                if best.is_none_or(|held| (claim.rank, claim.from) < (held.rank, held.from)) {
+                    best = Some(claim);
+                }
+            }
+        }
+        let Some(best) = best else { return (Slot::Unexplained, stop) };
+        let mut slot = best.slot;
+        stop = stop.min(best.until);
+        if let (Rank::Travelling, Some(speaker)) = (best.rank, speaker) {
+            slot = if speaker.slot == Slot::App1 { Slot::Travel1 } else { Slot::Travel0 };
+            stop = stop.min(speaker.until);
+        }
+        (slot, stop)
+    }
+
+    fn drop_spent(&mut self) {
+        let mut kept = 0;
+        for index in 0..usize::from(self.count) {
+            if self.claims[index].until > self.frontier {
+                self.claims[kept] = self.claims[index];
+                kept += 1;
+            }
+        }
+        self.count = kept as u8;
+    }
+
+    /// Until when everything is booked.
+    pub(crate) fn frontier(&self) -> i64 {
+        self.frontier
+    }
+}
+
+impl Claim {
+    /// Whether the two touch or overlap, so that one claim can stand for both.
+    fn joins(&self, other: &Self) -> bool {
+        self.from <= other.until && other.from <= self.until
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn claim(from: i64, until: i64, slot: Slot, rank: Rank) -> Claim {
+        Claim { from, until, slot, rank }
+    }
+
+    #[test]
+    fn the_wait_that_began_first_wins_among_blocked_ones() {
+        let mut timeline = Timeline::new(0);
+        timeline.claim(claim(20, 60, Slot::Rwnd, Rank::Blocked));
+        timeline.claim(claim(0, 40, Slot::Hold, Rank::Blocked));
+        timeline.book_until(60);
+        assert_eq!((timeline.booked(Slot::Hold), timeline.booked(Slot::Rwnd)), (40, 20));
+    }
+
+    #[test]
+    fn blocked_beats_flowing_beats_travelling_beats_program() {
+        let mut timeline = Timeline::new(0);
+        timeline.claim(claim(0, 100, Slot::App1, Rank::Program));
+        timeline.claim(claim(10, 50, Slot::Travel0, Rank::Travelling));
+        timeline.claim(claim(30, 60, Slot::Transfer, Rank::Flowing));
+        timeline.claim(claim(40, 45, Slot::Cwnd, Rank::Blocked));
+        timeline.book_until(100);
+        assert_eq!(timeline.booked(Slot::App1), 10 + 40);
+        assert_eq!(timeline.booked(Slot::Travel1), 20, "travel belongs to whoever speaks next");
+        assert_eq!(timeline.booked(Slot::Transfer), 25);
+        assert_eq!(timeline.booked(Slot::Cwnd), 5);
+    }
+
+    #[test]
+    fn unclaimed_time_is_unexplained() {
+        let mut timeline = Timeline::new(5);
+        timeline.claim(claim(7, 8, Slot::Cwnd, Rank::Blocked));
+        timeline.book_until(10);
+        assert_eq!(timeline.booked(Slot::Unexplained), 4);
+    }
+
+    #[test]
+    fn a_claim_on_booked_time_changes_nothing() {
+        let mut timeline = Timeline::new(0);
+        timeline.claim(claim(0, 10, Slot::App0, Rank::Program));
+        timeline.book_until(10);
+        timeline.claim(claim(0, 12, Slot::Recovery, Rank::Blocked));
+        timeline.book_until(12);
+        assert_eq!((timeline.booked(Slot::App0), timeline.booked(Slot::Recovery)), (10, 2));
+    }
+
+    fn any_claim() -> impl Strategy<Value = Claim> {
+        (0..1_000_i64, 0..300_i64, 0..SLOTS, 0..4_u8).prop_map(|(from, length, slot, rank)| {
+            let slots = [Slot::Handshake, Slot::App0, Slot::App1, Slot::Hold, Slot::Cwnd, Slot::Rto];
+            let ranks = [Rank::Blocked, Rank::Flowing, Rank::Travelling, Rank::Program];
+            claim(from, from + length, slots[slot % slots.len()], ranks[usize::from(rank)])
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_is_claimed_every_instant_is_booked_once(
+            claims in prop::collection::vec((any_claim(), any::<bool>()), 0..60),
+        ) {
+            let mut timeline = Timeline::new(0);
+            for (claim, settle) in claims {
+                timeline.claim(claim);
+                if settle {
+                    timeline.book_until(claim.from);
+                }
+            }
+            timeline.book_until(2_000);
+            prop_assert_eq!(timeline.booked.iter().sum::<i64>(), 2_000);
+            prop_assert!(timeline.booked.iter().all(|booked| *booked >= 0));
+        }
+    }
+}
