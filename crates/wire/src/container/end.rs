@@ -31,15 +31,15 @@ impl End {
         match self {
             Self::Complete => None,
             Self::Cut { at, what, needs, has } => Some(format!(
-                "cut short at byte {}{of}: its {what} needs {needs} bytes, {has} are there; \
-                 everything before it was analysed",
+                "Cut short at byte {}{of}: the {what} needs {needs} bytes, {has} are there; \
+                 everything before it was analysed.",
                 at + has
             )),
             Self::Damaged { at, why } => {
-                Some(format!("damaged at byte {at}{of}: {why}; nothing from there on was analysed"))
+                Some(format!("Damaged at byte {at}{of}: {why}; nothing from there on was analysed."))
             }
             Self::Failed { at, error } => {
-                Some(format!("reading failed at byte {at}{of}: {error}; everything before it was analysed"))
+                Some(format!("Reading failed at byte {at}{of}: {error}; everything before it was analysed."))
             }
         }
     }

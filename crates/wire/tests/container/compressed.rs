@@ -68,20 +68,20 @@ fn damage_in_compressed_captures_keeps_what_was_good() {
         assert_eq!(content.frames, plain.frames);
         let note = &content.notes[0];
         assert!(
-            note.starts_with(&format!("reading failed at byte {} of the decompressed data: ", pcap().len()))
+            note.starts_with(&format!("Reading failed at byte {} of the decompressed data: ", pcap().len()))
         );
     }
     let packed = zst(&pcap());
     let content = read(&packed[..packed.len() / 2]);
     assert_eq!(content.frames[..], plain.frames[..content.frames.len()]);
-    assert!(content.notes[0].starts_with("reading failed at byte "), "{:?}", content.notes);
+    assert!(content.notes[0].starts_with("Reading failed at byte "), "{:?}", content.notes);
 }
 
 #[test]
 fn a_cut_inside_counts_decompressed_bytes() {
     let file = pcap();
     let notes = read(&gzip(&file[..file.len() - 5])[..]).notes;
-    let expected = format!("cut short at byte {} of the decompressed data: its last record", file.len() - 5);
+    let expected = format!("Cut short at byte {} of the decompressed data: the last record", file.len() - 5);
     assert!(notes[0].starts_with(&expected), "{notes:?}");
 }
 

@@ -50,12 +50,12 @@ fn cut_everywhere(pieces: &Pieces, shortest: usize) {
         }
         let content = read(&file[..cut]);
         assert_eq!(content.frames, whole.frames[..frames], "cut at {cut}");
-        let cuts: Vec<_> = content.notes.iter().filter(|note| note.starts_with("cut short")).collect();
+        let cuts: Vec<_> = content.notes.iter().filter(|note| note.starts_with("Cut short")).collect();
         if between {
             assert!(cuts.is_empty(), "cut at {cut}: {cuts:?}");
         } else {
             assert_eq!(cuts.len(), 1, "cut at {cut}");
-            assert!(cuts[0].starts_with(&format!("cut short at byte {cut}: ")), "{cuts:?}");
+            assert!(cuts[0].starts_with(&format!("Cut short at byte {cut}: ")), "{cuts:?}");
         }
     }
 }
@@ -76,18 +76,18 @@ fn notes_say_what_is_missing() {
     assert_eq!(
         read(&file[..24 + 16 + 700]).notes,
         [
-            "cut short at byte 740: its last record needs 1530 bytes, 716 are there; everything before it was analysed"
+            "Cut short at byte 740: the last record needs 1530 bytes, 716 are there; everything before it was analysed."
         ]
     );
     assert_eq!(
         read(&file[..30]).notes,
-        ["cut short at byte 30: its last record's header needs 16 bytes, 6 are there; \
-          everything before it was analysed"]
+        ["Cut short at byte 30: the last record's header needs 16 bytes, 6 are there; \
+          everything before it was analysed."]
     );
     assert_eq!(
         read(&file[..4]).notes,
         [
-            "cut short at byte 4: its file header needs 24 bytes, 4 are there; everything before it was analysed"
+            "Cut short at byte 4: the file header needs 24 bytes, 4 are there; everything before it was analysed."
         ]
     );
 }

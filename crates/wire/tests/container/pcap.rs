@@ -70,7 +70,7 @@ fn before_version_2_4_the_lengths_may_be_swapped() {
     assert_eq!((content.frames[0].original_len, &content.frames[0].data[..]), (1500, &b"data"[..]));
     assert!(content.notes.is_empty());
     // In a file of today the first one counts, and so 1500 bytes are missing.
-    assert!(read(&swapped(4)[..]).notes[0].starts_with("cut short at byte 44: its last record needs 1516"));
+    assert!(read(&swapped(4)[..]).notes[0].starts_with("Cut short at byte 44: the last record needs 1516"));
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn the_largest_frame_is_read_and_a_larger_one_is_damage() {
     assert_eq!(content.frames.len(), 1);
     assert_eq!(content.frames[0].data, largest);
     assert_eq!(content.notes.len(), 1);
-    assert!(content.notes[0].starts_with(&format!("damaged at byte {damage}: ")), "{:?}", content.notes);
+    assert!(content.notes[0].starts_with(&format!("Damaged at byte {damage}: ")), "{:?}", content.notes);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_tail_of_zeros_is_damage_and_an_empty_frame_is_not() {
     let content = read(&file[..]);
     assert_eq!(content.frames.len(), 1);
     assert_eq!((content.frames[0].original_len, content.frames[0].data.len()), (60, 0));
-    assert!(content.notes[0].starts_with(&format!("damaged at byte {damage}: zeros")), "{:?}", content.notes);
+    assert!(content.notes[0].starts_with(&format!("Damaged at byte {damage}: zeros")), "{:?}", content.notes);
 }
 
 #[test]

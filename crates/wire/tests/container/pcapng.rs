@@ -107,7 +107,11 @@ fn simple_packets_are_cut_by_the_snapshot_length_and_have_no_time() {
             ]
         );
         assert_eq!(content.notes.len(), 1);
-        assert!(content.notes[0].starts_with("2 packets are stored without a time"), "{:?}", content.notes);
+        assert!(
+            content.notes[0].starts_with("Stored without a time (simple packet blocks): 2 packets."),
+            "{:?}",
+            content.notes
+        );
     }
 }
 
@@ -191,7 +195,7 @@ fn comments_are_bounded_and_what_is_left_out_is_said() {
     assert_eq!(content.frames.len(), 1_003);
     assert_eq!(content.comments.len(), 1_000);
     assert!(content.comments.iter().all(|comment| comment.text.len() == 1_024));
-    assert_eq!(content.notes, ["3 of the file's comments were left out"]);
+    assert_eq!(content.notes, ["Left out: 3 more comments in the file."]);
 }
 
 fn statistics(order: Order, interface: u32, if_drop: u64, os_drop: u64) -> Vec<u8> {
@@ -216,11 +220,12 @@ fn drops_add_up_over_interfaces_and_sections_and_the_last_count_holds() {
     let file = [part(Little, &[(0, 5), (1, 7), (0, 10), (9, 4_000)]), part(Big, &[(1, 100)])].concat();
     let content = read(&file[..]);
     assert_eq!(content.dropped, Some(11 + 8 + 101));
-    assert!(content.notes[0].starts_with("the capturing host dropped 120 packets"), "{:?}", content.notes);
+    assert!(content.notes[0].starts_with("The capturing host dropped 120 packets"), "{:?}", content.notes);
 
     let one = part(Little, &[(0, 0)]);
     let content = read(&one[..]);
-    assert_eq!((content.dropped, content.notes.len()), (Some(1), 1));
+    assert_eq!(content.dropped, Some(1));
+    assert!(content.notes[0].starts_with("The capturing host dropped 1 packet:"), "{:?}", content.notes);
     let unknown = [section(Little, &[]), interface(Little, 1, 0, &[])].concat();
     assert_eq!(read(&unknown[..]).dropped, None);
 }
@@ -267,7 +272,7 @@ fn damage_ends_the_file_at_its_offset() {
     ];
     for (name, bad) in cases {
         let (note, at) = damage(&bad);
-        assert!(note.starts_with(&format!("damaged at byte {at}: ")), "{name}: {note}");
+        assert!(note.starts_with(&format!("Damaged at byte {at}: ")), "{name}: {note}");
     }
 }
 
@@ -277,7 +282,7 @@ fn packets_before_any_interface_are_damage() {
         let content = read(&[section(Little, &[]), packet].concat()[..]);
         assert_eq!(content.frames.len(), 0);
         assert!(
-            content.notes[0].starts_with("damaged at byte 28: a packet of interface 0"),
+            content.notes[0].starts_with("Damaged at byte 28: a packet of interface 0"),
             "{:?}",
             content.notes
         );
@@ -295,5 +300,5 @@ fn interfaces_are_bounded() {
     assert!(read(&file[..]).notes.is_empty());
     file.extend(&one);
     let notes = read(&file[..]).notes;
-    assert!(notes[0].starts_with(&format!("damaged at byte {damage}: more interfaces")), "{notes:?}");
+    assert!(notes[0].starts_with(&format!("Damaged at byte {damage}: more interfaces")), "{notes:?}");
 }

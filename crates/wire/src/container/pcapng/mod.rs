@@ -261,20 +261,25 @@ impl Pcapng {
     pub(super) fn note(&self, notes: &mut Vec<String>) {
         if let Some(dropped) = self.dropped().filter(|dropped| *dropped > 0) {
             notes.push(format!(
-                "the capturing host dropped {dropped} packets: what is missing here may have been on the wire"
+                "The capturing host dropped {}: what is missing here may have been on the wire.",
+                count(dropped, "packet")
             ));
         }
         if self.untimed > 0 {
             notes.push(format!(
-                "{} packets are stored without a time (simple packet blocks): each counts as captured together \
-                 with the packet before it, so waits between them cannot be seen",
-                self.untimed
+                "Stored without a time (simple packet blocks): {}. Each counts as captured together with the \
+                 packet before it, so waits between them cannot be seen.",
+                count(self.untimed, "packet")
             ));
         }
         if self.comments.left_out() > 0 {
-            notes.push(format!("{} of the file's comments were left out", self.comments.left_out()));
+            notes.push(format!("Left out: {} in the file.", count(self.comments.left_out(), "more comment")));
         }
     }
+}
+
+fn count(n: u64, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 
 #[inline]
