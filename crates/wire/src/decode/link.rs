@@ -87,7 +87,7 @@ pub(super) fn ethertype(mut kind: u16, mut rest: Rest<'_>, tunnels: Tunnels, out
 
 /// LLC with SNAP (RFC 1042): the `EtherType` follows. Any other LLC is spanning tree and its like.
 fn snap(length: u16, rest: Rest<'_>) -> Result<(u16, Rest<'_>), Undecoded> {
-    let (head, after) = rest.split::<8>().map_err(|_| Undecoded::NotIp(length))?;
+    let (head, after) = rest.split::<8>()?;
     match *head {
         [0xaa, 0xaa, 0x03, 0, 0, 0, high, low] => Ok((u16::from_be_bytes([high, low]), after)),
         _ => Err(Undecoded::NotIp(length)),

@@ -46,26 +46,34 @@ impl Tally {
 
     /// One sentence for each reason that occurred, the gravest first.
     pub fn notes(&self) -> Vec<String> {
-        let links = self.links.total();
-        let protocols = self.protocols.total();
-        let sentences = [
-            (links, format!("of a link layer that tcpwhy cannot read: {}", self.links.list(link_name))),
-            (self.fragments, "IP fragments: tcpwhy needs whole segments".to_owned()),
-            (self.cut_short, "cut before their TCP or UDP header ended: capture with a larger -s".to_owned()),
-            (
-                self.longer_than_frame,
-                "shorter than their IP header says: a tool cut them and did not keep their length".to_owned(),
+        let (links, protocols) = (self.links.total(), self.protocols.total());
+        let unreadable = format!("tcpwhy cannot read their link layer ({})", self.links.list(link_name));
+        let longer =
+            "their headers count more bytes than they had; a tool cut them and did not keep their length";
+        let other = format!("of other protocols left out ({}).", self.protocols.list(Protocol::name));
+        [
+            because(links, &unreadable),
+            because(self.longer_than_frame, longer),
+            because(
+                self.cut_short,
+                "the snapshot length cut their TCP or UDP header; capture with a larger -s",
             ),
-            (self.malformed, "with headers that contradict themselves".to_owned()),
-            (protocols, format!("neither TCP nor UDP: {}", self.protocols.list(Protocol::name))),
-        ];
-        sentences.into_iter().filter(|(count, _)| *count > 0).map(sentence).collect()
+            because(self.malformed, "their headers contradict themselves"),
+            because(self.fragments, "they are IP fragments, and tcpwhy needs whole segments"),
+            (protocols > 0).then(|| format!("{} {other}", packets(protocols))),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 }
 
-fn sentence((count, what): (u64, String)) -> String {
-    let (packets, were) = if count == 1 { ("packet", "was") } else { ("packets", "were") };
-    format!("{count} {packets} {were} left out, {what}.")
+fn because(count: u64, reason: &str) -> Option<String> {
+    (count > 0).then(|| format!("{} left out: {reason}.", packets(count)))
+}
+
+fn packets(count: u64) -> String {
+    if count == 1 { "1 packet".to_owned() } else { format!("{count} packets") }
 }
 
 /// A protocol that is neither TCP nor UDP.
@@ -125,7 +133,7 @@ fn link_name(number: u32) -> String {
         253 => "netlink",
         _ => return format!("link type {number}"),
     };
-    format!("link type {number} ({name})")
+    format!("link type {number}, {name}")
 }
 
 /// How often each of a few kinds occurred: the first [`KINDS`] that were seen, and all others together.
@@ -157,9 +165,12 @@ impl<K: Copy + PartialEq> Kinds<K> {
         self.others + self.seen.iter().flatten().map(|(_, count)| count).sum::<u64>()
     }
 
-    /// `3 ARP, 2 ICMP, 1 other`: the most frequent first.
+    /// `3 ARP, 2 ICMP, 1 other`, the most frequent first; a single kind needs no count.
     fn list(&self, name: impl Fn(K) -> String) -> String {
         let mut seen: Vec<(K, u64)> = self.seen.iter().flatten().copied().collect();
+        if let ([(kind, _)], 0) = (seen.as_slice(), self.others) {
+            return name(*kind);
+        }
         seen.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         let others = self.others + seen.iter().skip(NAMED).map(|(_, count)| count).sum::<u64>();
         let mut parts: Vec<String> =
