@@ -1,3 +1,44 @@
-//! The `tcpwhy` command.
+//! The `tcpwhy` command: one file a verb, and what the verbs stand on.
 
-fn main() {}
+use std::process::ExitCode;
+
+use clap::Parser;
+
+mod analyze;
+mod args;
+mod complaint;
+mod completions;
+mod drive;
+mod explain;
+mod fail_on;
+mod filter;
+mod input;
+mod man;
+mod narrowed;
+mod output;
+mod printer;
+mod progress;
+mod rules;
+mod stop;
+
+use args::{Cli, Verb};
+
+/// Exit status where the answer is yes: `--fail-on` found something.
+const FOUND: u8 = 1;
+/// Exit status for wrong usage and unreadable input.
+const TROUBLE: u8 = 2;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return complaint::usage(&error),
+    };
+    let outcome = match &cli.verb {
+        Some(Verb::Explain(args)) => explain::run(args),
+        Some(Verb::Rules(args)) => rules::run(args),
+        Some(Verb::Completions(args)) => completions::run(args),
+        Some(Verb::Man(args)) => man::run(args),
+        None => analyze::run(&cli.analyze),
+    };
+    outcome.unwrap_or_else(|error| complaint::fatal(&error))
+}

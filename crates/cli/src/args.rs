@@ -1,0 +1,116 @@
+//! What the command line may say.
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+use crate::{analyze, completions, explain, man, rules};
+
+const ABOUT: &str = "Tells you why a TCP connection is slow, and which side to blame";
+
+const LONG_ABOUT: &str = "\
+Tells you why a TCP connection is slow, and which side to blame.
+
+tcpwhy reads a capture and keeps a ledger of time: every instant of every connection is booked on exactly one \
+line (waiting for the server's program, held by Nagle's algorithm, window full, a lost segment being repaired, \
+…). From the ledger it makes findings: a cause, a side to blame, a cost in milliseconds, the packets that show \
+it, and a fix.";
+
+const EXAMPLES: &str = "\
+Examples:
+  tcpwhy slow.pcap                         say why it is slow
+  tcpdump -i eth0 -w - port 80 | tcpwhy -  the same, live: Ctrl-C for the report
+  tcpwhy explain nagle-delayed-ack         what a finding means, and what to do
+
+More with --help.";
+
+const LONG_EXAMPLES: &str = "\
+Examples:
+  Say why a connection is slow (pcap, pcapng, either of them .gz or .zst, or lines that tcpdump printed):
+      tcpwhy slow.pcap
+      tcpwhy mail.txt
+
+  Record first. 96 bytes of each packet are enough; Ctrl-C ends the recording:
+      sudo tcpdump -i any -s 96 -w slow.pcap port 8080
+
+  Watch live; the report comes at Ctrl-C or when tcpdump ends. A second Ctrl-C quits without it:
+      sudo tcpdump -i any -s 96 -w - port 8080 | tcpwhy -
+
+  One host, one port, one connection of a large capture:
+      tcpwhy --host 10.0.0.7 --port 5432 big.pcapng
+      tcpwhy --connection 12 big.pcapng
+
+  For programs, and for CI: exit status 1 if the fault is there:
+      tcpwhy --format json slow.pcap
+      tcpwhy --fail-on problem test-run.pcap
+      tcpwhy --fail-on nagle-delayed-ack,split-write test-run.pcap
+
+  Read about a finding, and list them all:
+      tcpwhy explain split-write
+      tcpwhy rules
+
+Exit status:
+  0  analysed; nothing that --fail-on names was found
+  1  --fail-on found what it names
+  2  wrong usage, or an input that could not be read (the others are analysed all the same)
+
+Environment:
+  NO_COLOR, CLICOLOR_FORCE  as --color=never and --color=always, which win over both
+
+A file named like a command is read as ./explain, ./rules, …";
+
+/// The command line.
+#[derive(Debug, Parser)]
+#[command(
+    name = "tcpwhy",
+    version,
+    about = ABOUT,
+    long_about = LONG_ABOUT,
+    after_help = EXAMPLES,
+    after_long_help = LONG_EXAMPLES,
+    arg_required_else_help = true,
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    override_usage = "tcpwhy [OPTIONS] <FILE>...\n       tcpwhy explain [RULE]\n       tcpwhy <COMMAND>",
+    max_term_width = 80
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) verb: Option<Verb>,
+    #[command(flatten)]
+    pub(crate) analyze: analyze::Args,
+}
+
+/// Everything but the main job, which has no name.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Say what a finding means, how it is detected and how to mend it
+    Explain(explain::Args),
+    /// List every rule
+    Rules(rules::Args),
+    /// Print a completion script for a shell
+    Completions(completions::Args),
+    /// Print the manual page
+    Man(man::Args),
+}
+
+/// How a result is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Terminal,
+    Json,
+}
+
+impl Format {
+    pub(crate) const NAMES: &str = "terminal|json";
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+impl Color {
+    pub(crate) const NAMES: &str = "auto|always|never";
+}

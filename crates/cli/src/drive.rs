@@ -1,0 +1,222 @@
+//! Joins the stages: bytes to frames to packets to a diagnosis, in one pass and one thread.
+
+use std::io::{self, Cursor, Read};
+use std::path::Path;
+
+use tcpwhy_diagnose::{Analyzer, CaptureInfo, Diagnosis};
+use tcpwhy_wire::container::{self, Opened, Other, Reader};
+use tcpwhy_wire::decode::{Tally, decode};
+use tcpwhy_wire::text::{self, End, Item, Start};
+use tcpwhy_wire::{Names, Packet};
+
+use crate::complaint;
+use crate::filter::Filter;
+use crate::input::Input;
+use crate::progress::Progress;
+use crate::stop::Stop;
+
+/// Bytes that show whether an input that is no capture file can be text: no text has a NUL, and hardly any
+/// binary file has none so far.
+const START: u64 = 512;
+
+/// Why there is no (further) result.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// The input cannot be read: why, and what to try.
+    Input(String),
+    /// The result cannot be written.
+    Output(io::Error),
+}
+
+/// Takes each result as soon as it is there.
+pub(crate) type Taker<'a> = &'a mut dyn FnMut(Diagnosis) -> io::Result<()>;
+
+/// Analyses the captures in one input: one in a capture file, one a block of packets in a text.
+pub(crate) fn captures(
+    path: &Path,
+    filter: Option<&Filter>,
+    stop: &Stop,
+    take: Taker<'_>,
+) -> Result<(), Trouble> {
+    let input = Input::open(path, stop).map_err(unreadable)?;
+    let progress = input.progress();
+    let run = Run { name: complaint::name(path), filter, progress: &progress };
+    stop.reading(true);
+    let result = run.input(input, take);
+    stop.reading(false);
+    progress.clear();
+    result
+}
+
+/// What stays the same for one input.
+struct Run<'a> {
+    name: String,
+    filter: Option<&'a Filter>,
+    progress: &'a Progress,
+}
+
+impl Run<'_> {
+    fn input(&self, input: Input, take: Taker<'_>) -> Result<(), Trouble> {
+        match container::open(input) {
+            Ok(Opened::Capture(reader)) => take(self.capture_file(reader)).map_err(Trouble::Output),
+            Ok(Opened::Other(other)) => self.text(other, take),
+            Err(error) => Err(Trouble::Input(complaint::no_capture(&error))),
+        }
+    }
+
+    /// A text: every run of packets in it is a capture.
+    fn text(&self, mut other: Other<Input>, take: Taker<'_>) -> Result<(), Trouble> {
+        let kind = format!("tcpdump-text{}", other.suffix());
+        let mut start = Vec::new();
+        other.by_ref().take(START).read_to_end(&mut start).map_err(unreadable)?;
+        if start.contains(&0) {
+            return Err(Trouble::Input(complaint::no_text(&start).to_owned()));
+        }
+        let mut reader = text::Reader::new(Cursor::new(start).chain(other));
+        let mut captures = 0;
+        while let Some(item) = reader.next() {
+            if let Item::Start(start) = item {
+                let name = self.name_of(&start, captures);
+                captures += 1;
+                take(self.text_capture(&mut reader, name, &kind, start.has_date)).map_err(Trouble::Output)?;
+            }
+        }
+        match reader.error() {
+            _ if captures > 0 => Ok(()),
+            Some(error) => Err(Trouble::Input(complaint::unreadable(error))),
+            None => Err(Trouble::Input(complaint::no_packets(reader.unread(), reader.timeless()))),
+        }
+    }
+
+    /// What the text says above its packets; else the file's name, with the line where it is not the first.
+    fn name_of(&self, start: &Start, captures_before: u32) -> String {
+        match &start.name {
+            Some(name) => name.clone(),
+            None if captures_before == 0 => self.name.clone(),
+            None => format!("{}, line {}", self.name, start.line),
+        }
+    }
+
+    /// The packets of the capture that has just begun.
+    fn text_capture<R: Read>(
+        &self,
+        reader: &mut text::Reader<R>,
+        name: String,
+        kind: &str,
+        has_date: bool,
+    ) -> Diagnosis {
+        let mut gathering = Gathering::new(self);
+        let mut end = End::default();
+        while let Some(item) = reader.next() {
+            match item {
+                Item::Packet(packet) => {
+                    gathering.count(packet.time, packet.frame_len);
+                    gathering.push(packet, reader.names());
+                }
+                Item::End(last) => {
+                    end = last;
+                    break;
+                }
+                // Every capture ends before the next begins.
+                Item::Start(_) => {}
+            }
+        }
+        // Packets of other protocols count too, but are only counted.
+        gathering.frames = end.packets;
+        let End { names, notes, .. } = end;
+        let info =
+            CaptureInfo { name, kind: kind.to_owned(), has_date, notes, names, ..CaptureInfo::default() };
+        gathering.finish(info)
+    }
+
+    fn capture_file(&self, mut reader: Reader<Input>) -> Diagnosis {
+        let mut gathering = Gathering::new(self);
+        let mut tally = Tally::default();
+        while let Some(frame) = reader.next_frame() {
+            gathering.count(frame.time, frame.original_len);
+            match decode(&frame, gathering.frames) {
+                Ok(packet) => gathering.push(packet, None),
+                Err(reason) => tally.add(reason),
+            }
+        }
+        let mut notes = reader.notes();
+        notes.extend(tally.notes());
+        gathering.finish(CaptureInfo {
+            name: self.name.clone(),
+            kind: reader.kind().to_owned(),
+            has_date: true,
+            notes,
+            ..CaptureInfo::default()
+        })
+    }
+}
+
+fn unreadable(error: io::Error) -> Trouble {
+    Trouble::Input(complaint::unreadable(&error))
+}
+
+/// One capture on its way into the analyser.
+struct Gathering<'a> {
+    run: &'a Run<'a>,
+    analyzer: Analyzer,
+    batch: Vec<Packet>,
+    /// Frames so far, of every protocol.
+    frames: u64,
+    /// Their bytes on the wire.
+    bytes: u64,
+    /// Time of the first frame and the latest time seen, in ns.
+    span: Option<(i64, i64)>,
+    /// Packets that the filter kept.
+    kept: u64,
+}
+
+impl<'a> Gathering<'a> {
+    fn new(run: &'a Run<'a>) -> Self {
+        Self {
+            run,
+            analyzer: Analyzer::new(),
+            batch: Vec::with_capacity(Analyzer::BATCH),
+            frames: 0,
+            bytes: 0,
+            span: None,
+            kept: 0,
+        }
+    }
+
+    /// Counts a frame, whatever it holds.
+    #[inline]
+    fn count(&mut self, time: i64, len: u32) {
+        self.frames += 1;
+        self.bytes += u64::from(len);
+        let (first, last) = self.span.unwrap_or((time, time));
+        self.span = Some((first, last.max(time)));
+    }
+
+    /// Takes the packet that was in the frame last counted; `names` are those of a text's hosts.
+    #[inline]
+    fn push(&mut self, packet: Packet, names: Option<&Names>) {
+        self.batch.push(packet);
+        if self.batch.len() == Analyzer::BATCH {
+            self.flush(names);
+        }
+    }
+
+    fn flush(&mut self, names: Option<&Names>) {
+        if let Some(filter) = self.run.filter {
+            self.batch.retain(|packet| filter.keeps(packet, names));
+            self.kept += self.batch.len() as u64;
+        }
+        self.analyzer.push(&self.batch);
+        self.batch.clear();
+        self.run.progress.set_packets(self.frames);
+    }
+
+    fn finish(mut self, mut info: CaptureInfo) -> Diagnosis {
+        self.flush(Some(&info.names));
+        if let Some(filter) = self.run.filter {
+            let (kept, all) = (self.kept, self.frames);
+            info.notes.push(format!("Narrowed down to {}: {kept} of {all} packets.", filter.describe()));
+        }
+        self.analyzer.finish(CaptureInfo { frames: self.frames, bytes: self.bytes, span: self.span, ..info })
+    }
+}

@@ -1,0 +1,37 @@
+//! `--fail-on`: which findings turn the exit status to 1.
+
+use std::str::FromStr;
+
+use tcpwhy_diagnose::detectors::Rule;
+use tcpwhy_diagnose::report::{Finding, Severity};
+
+use crate::rules;
+
+/// The word for any problem.
+const PROBLEM: &str = "problem";
+
+/// One of the things named.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum FailOn {
+    /// Every finding that costs time.
+    Problem,
+    /// The findings of one rule, whatever their severity.
+    Rule(&'static Rule),
+}
+
+impl FailOn {
+    pub(crate) fn matches(self, finding: &Finding) -> bool {
+        match self {
+            Self::Problem => finding.severity == Severity::Problem,
+            Self::Rule(rule) => finding.rule == rule.name,
+        }
+    }
+}
+
+impl FromStr for FailOn {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        if name == PROBLEM { Ok(Self::Problem) } else { rules::named(name).map(Self::Rule) }
+    }
+}

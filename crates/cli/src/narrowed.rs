@@ -1,0 +1,41 @@
+//! `--connection N`: one connection of a result.
+
+use tcpwhy_diagnose::report::{Blamed, Capture, Connection, Finding, Source};
+
+/// A result that shows one of its connections, and what is to be known of the capture itself.
+#[derive(Debug)]
+pub(crate) struct Narrowed<S> {
+    whole: S,
+    connection: Connection,
+}
+
+impl<S: Source> Narrowed<S> {
+    /// `whole` narrowed to connection `id`, or `whole` back where it has no such connection.
+    pub(crate) fn new(whole: S, id: u64) -> Result<Self, S> {
+        let found = whole.connections().find(|connection| connection.id == id);
+        match found {
+            Some(connection) => Ok(Self { whole, connection }),
+            None => Err(whole),
+        }
+    }
+}
+
+impl<S: Source> Source for Narrowed<S> {
+    fn capture(&self) -> Capture {
+        Capture { ledger_ms: self.connection.ledger_ms, ..self.whole.capture() }
+    }
+
+    fn connections(&self) -> Box<dyn Iterator<Item = Connection> + '_> {
+        Box::new(std::iter::once(self.connection.clone()))
+    }
+
+    fn findings(&self) -> Box<dyn Iterator<Item = Finding> + '_> {
+        let id = self.connection.id;
+        Box::new(self.whole.findings().filter(move |finding| match finding.connection {
+            Some(connection) => connection == id,
+            // What is wrong with the capture bears on every connection; what several connections do together
+            // says nothing about this one.
+            None => finding.blame.side == Blamed::Capture,
+        }))
+    }
+}

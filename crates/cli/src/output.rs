@@ -1,0 +1,49 @@
+//! Standard output.
+
+use std::io::{self, BufWriter, ErrorKind, Write};
+
+use anstream::{AutoStream, ColorChoice};
+
+use crate::args::Color;
+
+/// Bytes gathered before they are written: a report of a million connections is hundreds of megabytes of JSON.
+const BUFFER: usize = 64 << 10;
+
+/// Columns where standard output is no terminal.
+const COLUMNS: usize = 80;
+
+/// Standard output, buffered.
+pub(crate) type Stdout = BufWriter<io::StdoutLock<'static>>;
+
+/// Standard output. Flush it: dropping swallows errors.
+pub(crate) fn stdout() -> Stdout {
+    BufWriter::with_capacity(BUFFER, io::stdout().lock())
+}
+
+/// Prints what `write` writes. A reader that has seen enough (`| head`) is no error.
+pub(crate) fn print(write: impl FnOnce(&mut Stdout) -> io::Result<()>) -> io::Result<()> {
+    let mut out = stdout();
+    unless_broken_pipe(write(&mut out).and_then(|()| out.flush()))
+}
+
+/// Takes a reader that has seen enough for no error.
+pub(crate) fn unless_broken_pipe(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
+}
+
+/// Whether to colour standard output.
+pub(crate) fn colored(color: Color) -> bool {
+    match color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => AutoStream::choice(&io::stdout()) != ColorChoice::Never,
+    }
+}
+
+/// Columns of the terminal that standard output is.
+pub(crate) fn columns() -> usize {
+    terminal_size::terminal_size_of(io::stdout()).map_or(COLUMNS, |(width, _)| usize::from(width.0))
+}

@@ -1,0 +1,7 @@
+//! The real binary, as people and scripts run it.
+
+mod capture;
+mod exit_status;
+mod output;
+mod run;
+mod stream;

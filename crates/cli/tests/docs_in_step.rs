@@ -1,0 +1,73 @@
+//! docs/rules/ is generated from the rules' own texts: this fails when it is out of step, and
+//! `make docs` (`UPDATE_DOCS=1`) brings it back.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+const INDEX: &str = "README.md";
+const GENERATED: &str =
+    "<!-- Generated from crates/diagnose/src/detectors by `make docs`: change it there. -->";
+
+/// The pages as they have to be, by file name, made of what the command itself says about its rules.
+fn wanted() -> BTreeMap<String, String> {
+    let output = Command::new(env!("CARGO_BIN_EXE_tcpwhy"))
+        .args(["rules", "--format", "json"])
+        .output()
+        .expect("the binary runs");
+    let list: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let mut pages = BTreeMap::new();
+    let mut index = format!(
+        "{GENERATED}\n\n# Rules\n\nWhat tcpwhy can find. `tcpwhy explain RULE` prints the same texts.\n\n\
+         | rule | severity | what it says |\n| --- | --- | --- |\n"
+    );
+    for rule in list["rules"].as_array().expect("rules") {
+        let text = |key: &str| rule[key].as_str().expect("a string");
+        let (name, severity) = (text("name"), text("severity"));
+        let body = text("markdown").trim();
+        pages.insert(
+            format!("{name}.md"),
+            format!("{GENERATED}\n\n# {name}\n\nSeverity: {severity}\n\n{body}\n"),
+        );
+        let summary = text("summary").replace('|', "\\|");
+        let _ = writeln!(index, "| [{name}]({name}.md) | {severity} | {summary} |");
+    }
+    pages.insert(INDEX.to_owned(), index);
+    pages
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/rules")
+}
+
+fn present(folder: &Path) -> BTreeMap<String, String> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return BTreeMap::new() };
+    entries
+        .map(|entry| {
+            let path = entry.expect("a readable folder").path();
+            let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+            (name, std::fs::read_to_string(&path).expect("a readable page"))
+        })
+        .collect()
+}
+
+#[test]
+fn docs_are_in_step_with_the_rules() {
+    let (folder, wanted) = (folder(), wanted());
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::create_dir_all(&folder).expect("docs/rules");
+        for stale in present(&folder).keys().filter(|name| !wanted.contains_key(*name)) {
+            std::fs::remove_file(folder.join(stale)).expect("a removed page");
+        }
+        for (name, text) in &wanted {
+            std::fs::write(folder.join(name), text).expect("a written page");
+        }
+    }
+    let present = present(&folder);
+    let differs = |name: &&String| present.get(*name) != wanted.get(*name);
+    let out_of_step: Vec<_> = wanted.keys().chain(present.keys()).filter(differs).collect();
+    assert!(out_of_step.is_empty(), "docs/rules/ is out of step, run `make docs`: {out_of_step:?}");
+}

@@ -1,0 +1,153 @@
+//! What must and what must not be found in each labelled case. Derived from what the programs do, see
+//! `benches/src/labelled/cases.rs`; never from what an analysis printed.
+
+use crate::cost::Cost;
+
+/// A finding that must be there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Must {
+    /// One of these rules.
+    pub(crate) rule: &'static [&'static str],
+    /// The side it blames.
+    pub(crate) side: &'static str,
+    /// What it must cost, to within [`crate::verdict::COST_TOLERANCE`].
+    pub(crate) cost: Option<Cost>,
+}
+
+/// What is expected of one case.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expectation {
+    /// The case.
+    pub(crate) case: &'static str,
+    /// All of these.
+    pub(crate) must: &'static [Must],
+    /// None of these rules.
+    pub(crate) must_not: &'static [&'static str],
+    /// Nothing of severity `problem`.
+    pub(crate) no_problem: bool,
+    /// Whether the packets show how long the program waited: not where its data left the host late.
+    pub(crate) latency_shows: bool,
+}
+
+/// Either name for a wait that a split write caused.
+const SPLIT: &[&str] = &["nagle-delayed-ack", "split-write"];
+
+/// Rules that accuse Nagle's algorithm, or the delayed ACK that it waits for.
+const NAGLE: &[&str] =
+    &["nagle-delayed-ack", "nagle-hold", "merged-updates", "split-write", "cork-timeout", "delayed-ack"];
+
+/// Rules about loss and windows, of which there is none in exchanges of small messages over a perfect path.
+const LOSS_AND_WINDOWS: &[&str] = &[
+    "rto-stall",
+    "fast-recovery",
+    "zero-window",
+    "small-receive-window",
+    "capture-gap",
+    "one-sided-capture",
+];
+
+/// What must not be found where writes were split: not the programs, no timer, not a lone delayed ACK.
+const NOT_SPLIT: &[&str] = &[
+    "slow-server",
+    "slow-client",
+    "cork-timeout",
+    "merged-updates",
+    "handshake-per-request",
+    "uneven-cadence",
+    "rto-stall",
+    "fast-recovery",
+    "zero-window",
+    "small-receive-window",
+    "capture-gap",
+    "one-sided-capture",
+    "clock-step",
+];
+
+const PLAIN: Expectation =
+    Expectation { case: "", must: &[], must_not: &[], no_problem: false, latency_shows: true };
+
+/// All of them.
+pub(crate) const EXPECTATIONS: &[Expectation] = &[
+    Expectation {
+        case: "split-request",
+        must: &[Must { rule: SPLIT, side: "client", cost: Some(Cost::RequestHeld) }],
+        must_not: NOT_SPLIT,
+        ..PLAIN
+    },
+    Expectation { case: "split-request-nodelay", must_not: NAGLE, no_problem: true, ..PLAIN },
+    Expectation { case: "single-request", must_not: NAGLE, no_problem: true, ..PLAIN },
+    Expectation {
+        case: "thinking-server",
+        must: &[Must { rule: &["slow-server"], side: "server", cost: Some(Cost::ServerThought) }],
+        must_not: NAGLE,
+        ..PLAIN
+    },
+    Expectation {
+        case: "sometimes-thinking-server",
+        must: &[Must { rule: &["slow-server"], side: "server", cost: Some(Cost::ServerThought) }],
+        must_not: NAGLE,
+        ..PLAIN
+    },
+    Expectation {
+        case: "split-response",
+        must: &[Must { rule: SPLIT, side: "server", cost: Some(Cost::ResponseHeld) }],
+        must_not: NOT_SPLIT,
+        ..PLAIN
+    },
+    Expectation {
+        case: "split-both",
+        must: &[
+            Must { rule: SPLIT, side: "client", cost: Some(Cost::RequestHeld) },
+            Must { rule: SPLIT, side: "server", cost: Some(Cost::ResponseHeld) },
+        ],
+        must_not: NOT_SPLIT,
+        ..PLAIN
+    },
+    Expectation {
+        case: "cork-kept",
+        must: &[Must { rule: &["cork-timeout"], side: "client", cost: Some(Cost::RequestHeld) }],
+        must_not: &["nagle-delayed-ack", "nagle-hold", "split-write", "delayed-ack", "slow-server"],
+        latency_shows: false,
+        ..PLAIN
+    },
+    Expectation {
+        case: "slow-reader",
+        must: &[Must { rule: &["zero-window"], side: "server", cost: None }],
+        must_not: &["nagle-delayed-ack", "nagle-hold", "split-write", "fast-recovery", "slow-client"],
+        ..PLAIN
+    },
+    Expectation {
+        case: "small-receive-buffer",
+        must: &[Must { rule: &["small-receive-window"], side: "server", cost: None }],
+        must_not: &["nagle-delayed-ack", "nagle-hold", "split-write", "fast-recovery", "rto-stall"],
+        ..PLAIN
+    },
+    Expectation {
+        case: "connection-per-request",
+        must: &[Must { rule: &["handshake-per-request"], side: "client", cost: None }],
+        must_not: NAGLE,
+        ..PLAIN
+    },
+    Expectation {
+        case: "thinking-client",
+        must: &[Must { rule: &["slow-client"], side: "client", cost: Some(Cost::ClientThought) }],
+        must_not: NAGLE,
+        ..PLAIN
+    },
+    Expectation {
+        case: "steady-updates",
+        must_not: &["nagle-delayed-ack", "nagle-hold", "merged-updates", "split-write", "uneven-cadence"],
+        no_problem: true,
+        ..PLAIN
+    },
+    Expectation {
+        case: "split-request-thinking-server",
+        must: &[
+            Must { rule: SPLIT, side: "client", cost: Some(Cost::RequestHeld) },
+            Must { rule: &["slow-server"], side: "server", cost: Some(Cost::ServerThought) },
+        ],
+        must_not: LOSS_AND_WINDOWS,
+        ..PLAIN
+    },
+    Expectation { case: "single-upload", must_not: NAGLE, no_problem: true, ..PLAIN },
+];
