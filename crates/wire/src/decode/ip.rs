@@ -29,7 +29,7 @@ pub(super) fn v4(rest: Rest<'_>, tunnels: Tunnels, out: &mut Packet) -> Decoded 
         0 => rest.wire,
         len => u32::from(len),
     };
-    if head[0] >> 4 != 4 || header_len < 20 || total_len < header_len {
+    if head[0] >> 4 != 4 || header_len < 20 {
         return Err(Undecoded::Malformed);
     }
     if u16_at(head, 6) & OFFSET_AND_MORE_FRAGMENTS != 0 {

@@ -119,6 +119,11 @@ fn lengths_smaller_than_the_header_are_refused() {
         bytes[at] = value;
         assert_eq!(decoded(ETHERNET, &bytes), Err(Undecoded::Malformed), "{name}");
     }
+    let mut one_byte_short = with_u16(ethernet(IPV4, &ipv4(TCP, &tcp(&[0; 4], 0))), 16, 20 + 23);
+    assert_eq!(decoded(ETHERNET, &one_byte_short), Err(Undecoded::Malformed));
+    one_byte_short[17] += 1;
+    assert_eq!(decoded_tcp(ETHERNET, &one_byte_short).payload_len, 0);
+
     let datagram = ethernet(IPV4, &ipv4(UDP, &udp(1, 2, b"abc")));
     assert_eq!(decoded(ETHERNET, &with_u16(datagram, 14 + 20 + 4, 7)), Err(Undecoded::Malformed));
 }
