@@ -98,6 +98,15 @@ impl Recorder {
     }
 }
 
+impl Drop for Recorder {
+    /// Leaves no tcpdump behind where a recording was given up.
+    fn drop(&mut self) {
+        // Both fail where it has ended already.
+        let _ = self.tcpdump.kill();
+        let _ = self.tcpdump.wait();
+    }
+}
+
 fn wait_until_listening(tcpdump: &mut Child, messages: &mut BufReader<ChildStderr>) -> Result<()> {
     let mut said = String::new();
     while !said.contains("listening on") {
