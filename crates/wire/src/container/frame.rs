@@ -25,10 +25,16 @@ impl LinkType {
     pub const LINUX_SLL2: Self = Self(276);
 }
 
+/// The latest time a frame can have, in ns since the epoch: in the year 2116, beyond the last second of pcap's 32
+/// bits. Files that claim a later one are damaged or hostile; with this bound, two times can be added and
+/// subtracted without overflow.
+pub const MAX_TIME: i64 = 1 << 62;
+
 /// One frame as it was captured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// Nanoseconds since the epoch. A simple packet block has no time; it gets that of the frame before it.
+    /// Nanoseconds since the epoch, 0 to [`MAX_TIME`]. A simple packet block has no time; it gets that of the
+    /// frame before it.
     pub time: i64,
     /// What `data` begins with.
     pub link: LinkType,

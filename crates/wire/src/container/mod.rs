@@ -18,7 +18,7 @@ mod window;
 use std::io::Read;
 
 use end::End;
-pub use frame::{Comment, Frame, LinkType};
+pub use frame::{Comment, Frame, LinkType, MAX_TIME};
 use open::{Compression, Source};
 pub use open::{OpenError, Opened, Other, open};
 use pcap::Pcap;

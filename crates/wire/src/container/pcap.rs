@@ -88,7 +88,7 @@ impl Pcap {
             return Err(window.short("last record", whole));
         }
         Ok(Frame {
-            // At most 2^32 s and 2^32 us, which is half of what an i64 holds.
+            // At most 2^32 s and 2^32 us, which is below MAX_TIME.
             time: i64::from(seconds) * 1_000_000_000 + i64::from(fraction) * i64::from(unit),
             link: header.link,
             original_len: original,

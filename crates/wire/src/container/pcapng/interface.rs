@@ -2,7 +2,7 @@
 
 use super::options::options;
 use crate::container::bytes::Order;
-use crate::container::frame::LinkType;
+use crate::container::frame::{LinkType, MAX_TIME};
 
 /// Where an interface description's options begin.
 pub(super) const OPTIONS: usize = 16;
@@ -92,7 +92,7 @@ impl Clock {
         Self { tick, offset: i128::from(offset_seconds) * 1_000_000_000 }
     }
 
-    /// The time of a timestamp; the nearest an i64 can hold where a hostile file goes beyond the year 2262.
+    /// The time of a timestamp, or the nearest one that a frame can have.
     #[inline]
     pub(super) fn time(&self, ticks: u64) -> i64 {
         let nanos = match self.tick {
@@ -101,7 +101,7 @@ impl Clock {
             Tick::Halved(times) => (u128::from(ticks) * 1_000_000_000) >> times,
         };
         // Below 2^94, so neither the conversion nor the sum can overflow.
-        (nanos as i128 + self.offset).clamp(i64::MIN.into(), i64::MAX.into()) as i64
+        (nanos as i128 + self.offset).clamp(0, MAX_TIME.into()) as i64
     }
 }
 
@@ -136,9 +136,10 @@ mod tests {
 
     #[test]
     fn hostile_times_stay_in_range() {
-        assert_eq!(Clock::new(0, 0).time(u64::MAX), i64::MAX);
-        assert_eq!(Clock::new(0, i64::MAX).time(u64::MAX), i64::MAX);
-        assert_eq!(Clock::new(9, i64::MIN).time(0), i64::MIN);
+        assert_eq!(Clock::new(0, 0).time(u64::MAX), MAX_TIME);
+        assert_eq!(Clock::new(0, i64::MAX).time(u64::MAX), MAX_TIME);
+        assert_eq!(Clock::new(9, i64::MIN).time(0), 0);
+        assert_eq!(Clock::new(9, 0).time(MAX_TIME as u64 + 1), MAX_TIME);
         // Only the sum counts: 20 billion seconds do not fit, 19 billion less do.
         assert_eq!(Clock::new(0, -19_000_000_000).time(20_000_000_000), 1_000_000_000_000_000_000);
     }

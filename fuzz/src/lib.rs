@@ -1,0 +1,128 @@
+//! What each fuzz target does with its bytes, as plain functions: libFuzzer runs them (`make fuzz`), and so
+//! does an ordinary test on the stable toolchain (`tests/smoke.rs`).
+//!
+//! A function that returns is content; one that panics has found something.
+
+mod script;
+mod walk;
+
+use std::io::{self, Read};
+
+use arbitrary::Unstructured;
+use tcpwhy_diagnose::{Analyzer, CaptureInfo};
+use tcpwhy_wire::container::{self, Frame, LinkType, Opened};
+use tcpwhy_wire::decode::{Tally, decode as decode_frame};
+use tcpwhy_wire::text::{self, Item};
+use tcpwhy_wire::{Packet, Transport};
+
+/// Bytes read of one input. A few compressed bytes stand for gigabytes, which cost time and show nothing new.
+const MOST: u64 = 4 << 20;
+
+/// Any bytes as a capture file: every frame, decoded, then diagnosed.
+pub fn container(data: &[u8]) {
+    let Ok(Opened::Capture(mut reader)) = container::open(data) else { return };
+    let (mut read, mut number) = (0, 0);
+    let mut tally = Tally::default();
+    let mut packets = Vec::new();
+    while let Some(frame) = reader.next_frame() {
+        number += 1;
+        match decode_frame(&frame, number) {
+            Ok(packet) => packets.push(packet),
+            Err(reason) => tally.add(reason),
+        }
+        read += 16 + frame.data.len() as u64;
+        if read > MOST {
+            break;
+        }
+    }
+    assert_eq!(reader.frames(), number);
+    let notes = [reader.notes(), tally.notes()].concat();
+    assert!(notes.iter().all(|note| note.ends_with('.')), "{notes:?}");
+    let kind = reader.kind().to_owned();
+    diagnose(&packets, CaptureInfo { kind, frames: number, notes, has_date: true, ..CaptureInfo::default() });
+}
+
+/// Two bytes of link type, two of the length on the wire, and a frame.
+pub fn decode(data: &[u8]) {
+    let Some((&[link_low, link_high, len_low, len_high], data)) = data.split_first_chunk() else { return };
+    let original_len = u16::from_le_bytes([len_low, len_high]).into();
+    let link = LinkType(u16::from_le_bytes([link_low, link_high]).into());
+    let frame = Frame { time: 1, link, original_len, interface: 0, data };
+    match decode_frame(&frame, 7) {
+        Ok(packet) => {
+            assert_eq!((packet.number, packet.time), (7, 1));
+            assert_eq!(packet.frame_len, original_len.max(data.len() as u32));
+            let payload = match packet.transport {
+                Transport::Tcp(tcp) => tcp.payload_len,
+                Transport::Udp(udp) => udp.payload_len,
+            };
+            assert!(payload <= packet.frame_len, "{payload} bytes in a frame of {}", packet.frame_len);
+        }
+        Err(reason) => {
+            let mut tally = Tally::default();
+            tally.add(reason);
+            assert!(!tally.notes().is_empty(), "{reason:?} is passed over in silence");
+        }
+    }
+}
+
+/// Any bytes as text: every capture in it, diagnosed. Each begins, has its packets, and ends.
+pub fn text(data: &[u8]) {
+    let mut open: Option<(Vec<Packet>, bool)> = None;
+    for item in text::Reader::new(data.take(MOST)) {
+        match item {
+            Item::Start(start) => {
+                assert!(start.line >= 1);
+                assert!(open.replace((Vec::new(), start.has_date)).is_none(), "a capture inside a capture");
+            }
+            Item::Packet(packet) => open.as_mut().expect("a packet outside a capture").0.push(packet),
+            Item::End(end) => {
+                let (packets, has_date) = open.take().expect("an end without a beginning");
+                assert!(packets.iter().all(|packet| packet.number <= end.packets));
+                let (names, notes) = (end.names, end.notes);
+                diagnose(
+                    &packets,
+                    CaptureInfo { has_date, names, notes, frames: end.packets, ..Default::default() },
+                );
+            }
+        }
+    }
+    assert!(open.is_none(), "a capture without an end");
+}
+
+/// Bytes as a script of a few connections' packets, plausible and not, diagnosed.
+pub fn flow(data: &[u8]) {
+    let packets = script::packets(&mut Unstructured::new(data));
+    diagnose(
+        &packets,
+        CaptureInfo { frames: packets.len() as u64, has_date: true, ..CaptureInfo::default() },
+    );
+}
+
+/// Diagnoses one capture and walks the whole report.
+fn diagnose(packets: &[Packet], info: CaptureInfo) {
+    let span = packets.first().zip(packets.iter().map(|packet| packet.time).max());
+    let span = span.map(|(first, last)| (first.time, last));
+    let bytes = packets.iter().map(|packet| u64::from(packet.frame_len)).sum();
+    let mut analyzer = Analyzer::new();
+    // Batches of one and of more than the best size have to give the same.
+    let (one_by_one, rest) = packets.split_at(packets.len().min(3));
+    one_by_one.iter().for_each(|packet| analyzer.push(std::slice::from_ref(packet)));
+    analyzer.push(rest);
+    walk::report(&analyzer.finish(CaptureInfo { span, bytes, ..info }), info_of(packets));
+}
+
+fn info_of(packets: &[Packet]) -> walk::Expected {
+    walk::Expected {
+        tcp_or_udp: packets.len() as u64,
+        highest: packets.iter().map(|packet| packet.number).max().unwrap_or(0),
+    }
+}
+
+/// Runs `target` over the files named on the command line: how a crash is looked at without libFuzzer.
+pub fn replay(target: fn(&[u8])) -> io::Result<()> {
+    for path in std::env::args_os().skip(1) {
+        target(&std::fs::read(path)?);
+    }
+    Ok(())
+}
