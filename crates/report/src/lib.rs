@@ -1,1 +1,12 @@
-//! The diagnosis as people and programs read it: one file a format.
+//! The diagnosis as people and programs read it: one format a file.
+//!
+//! Every writer takes the report model of `tcpwhy_diagnose::report` and an [`std::io::Write`]. None decides
+//! where the output goes, how wide the terminal is or whether it has colours: that is the caller's to say.
+
+pub mod explain;
+pub mod json;
+mod number;
+mod page;
+pub mod plain;
+pub mod rules;
+pub mod terminal;

@@ -1,0 +1,135 @@
+//! `tcpwhy-report/1`, the report for programs: docs/report-format.md describes it, docs/report.schema.json
+//! holds it.
+//!
+//! Connections and findings are written as they are made, one a line, so memory does not grow with them.
+
+use std::io::{self, Write};
+
+use serde::ser::{Serialize, Serializer};
+use serde_json::ser::Formatter;
+use tcpwhy_diagnose::report::{Capture, FORMAT, Source};
+
+use crate::plain::is_hidden;
+
+/// Writes a report capture by capture, so that each can be dropped before the next is read.
+pub struct Writer<W: Write> {
+    out: W,
+    captures: u64,
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins a report; `version` is that of the program.
+    pub fn begin(mut out: W, version: &str) -> io::Result<Self> {
+        write!(out, "{{\"format\":")?;
+        compact(&mut out, FORMAT)?;
+        write!(out, ",\"version\":")?;
+        compact(&mut out, version)?;
+        write!(out, ",\"captures\":[")?;
+        Ok(Self { out, captures: 0 })
+    }
+
+    /// Writes the next capture.
+    pub fn capture(&mut self, source: &dyn Source) -> io::Result<()> {
+        self.out.write_all(if self.captures == 0 { b"\n" } else { b",\n" })?;
+        self.captures += 1;
+        compact(&mut self.out, &CaptureReport::of(source))
+    }
+
+    /// Ends the report and hands the output back, flushed.
+    pub fn end(mut self) -> io::Result<W> {
+        self.out.write_all(b"]}\n")?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+}
+
+/// Writes a whole report.
+pub fn write<'a>(
+    out: &mut impl Write,
+    sources: impl IntoIterator<Item = &'a dyn Source>,
+    version: &str,
+) -> io::Result<()> {
+    let mut writer = Writer::begin(out, version)?;
+    sources.into_iter().try_for_each(|source| writer.capture(source))?;
+    writer.end().map(|_| ())
+}
+
+/// Serialises `value` in this format's layout.
+pub(crate) fn compact(out: &mut impl Write, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
+    value
+        .serialize(&mut serde_json::Serializer::with_formatter(out, Layout::default()))
+        .map_err(io::Error::from)
+}
+
+#[derive(serde::Serialize)]
+struct CaptureReport<'a> {
+    #[serde(flatten)]
+    capture: Capture,
+    connections: Connections<'a>,
+    findings: Findings<'a>,
+}
+
+impl<'a> CaptureReport<'a> {
+    fn of(source: &'a dyn Source) -> Self {
+        Self { capture: source.capture(), connections: Connections(source), findings: Findings(source) }
+    }
+}
+
+struct Connections<'a>(&'a dyn Source);
+
+impl Serialize for Connections<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.connections())
+    }
+}
+
+struct Findings<'a>(&'a dyn Source);
+
+impl Serialize for Findings<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.findings())
+    }
+}
+
+/// One element a line in the arrays right below a capture, so that `grep` and `head` work on a report, and
+/// nothing in strings that acts on a terminal.
+#[derive(Default)]
+struct Layout {
+    arrays: u32,
+}
+
+impl Formatter for Layout {
+    fn begin_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.arrays += 1;
+        out.write_all(b"[")
+    }
+
+    fn end_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.arrays -= 1;
+        out.write_all(b"]")
+    }
+
+    fn begin_array_value<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        if !first {
+            out.write_all(b",")?;
+        }
+        if self.arrays == 1 { out.write_all(b"\n") } else { Ok(()) }
+    }
+
+    /// JSON itself asks only for C0 controls to be escaped; a terminal also obeys C1 and direction overrides.
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
+        let mut rest = fragment;
+        while let Some(at) = rest.find(is_hidden) {
+            let (before, from) = rest.split_at(at);
+            out.write_all(before.as_bytes())?;
+            let mut chars = from.chars();
+            if let Some(c) = chars.next() {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    write!(out, "\\u{unit:04x}")?;
+                }
+            }
+            rest = chars.as_str();
+        }
+        out.write_all(rest.as_bytes())
+    }
+}

@@ -1,0 +1,132 @@
+//! One connection: its headline, its figures, its ledger, its findings.
+
+use std::io;
+
+use tcpwhy_diagnose::report::{Cadence, Connection, Exchanges, Protocol, Side, Vantage};
+
+use super::finding::{self, Fixes};
+use super::ledger;
+use super::survey::Entry;
+use super::verdict::Verdict;
+use crate::number;
+use crate::page::{Page, shortened};
+use crate::plain::plain;
+
+const INDENT: &str = "    ";
+/// Longest host name (RFC 1035 2.3.4) and port fit; what is longer is not a name.
+const FULL_NAME_COLUMNS: usize = 261;
+/// Where a name stands in a sentence: the longest IPv6 address and port fit.
+const NAME_COLUMNS: usize = 48;
+/// Share of intervals near the period from which a rhythm is called even.
+const EVEN: f64 = 0.8;
+/// Below this share it is called uneven; between the two nothing is claimed.
+const UNEVEN: f64 = 0.5;
+
+/// Writes one connection with all its findings; briefly if there is nothing to say and it is not `alone`.
+pub(super) fn write(
+    page: &mut Page<'_>,
+    entry: &Entry,
+    alone: bool,
+    verdict: &Verdict,
+    fixes: &mut Fixes,
+) -> io::Result<()> {
+    let connection = &entry.connection;
+    let protocol = match connection.protocol {
+        Protocol::Tcp => "TCP",
+        Protocol::Udp => "UDP",
+    };
+    let number = page.ink.faint(&format!("#{}", connection.id));
+    let ends = format!("{} → {}", full_name(&connection.client), full_name(&connection.server));
+    let duration = number::duration(connection.duration_ms.0);
+    page.ruled(&format!("{number}  {}", page.ink.bold(&ends)), &format!("{protocol} · {duration}"))?;
+    page.items(INDENT, &figures(connection))?;
+    if let Some(exchanges) = &connection.exchanges {
+        page.items(INDENT, &exchange_figures(exchanges))?;
+    }
+    for cadence in &connection.cadence {
+        page.items(INDENT, &[format!("{} {}", side(cadence.from), rhythm(cadence))])?;
+    }
+    let remarkable = alone || !entry.findings.is_empty() || connection.ledger_ms.lost() > 0.0;
+    if !remarkable {
+        return ledger::write_short(page, &connection.ledger_ms);
+    }
+    if connection.ledger_ms.total() > 0.0 {
+        page.blank()?;
+        ledger::write(page, &connection.ledger_ms)?;
+    }
+    for found in &entry.findings {
+        page.blank()?;
+        finding::write(page, found, verdict, fixes)?;
+    }
+    Ok(())
+}
+
+/// A host's name or address, safe to print and short enough for a sentence.
+pub(super) fn name(raw: &str) -> String {
+    shortened(&plain(raw), NAME_COLUMNS)
+}
+
+fn full_name(raw: &str) -> String {
+    shortened(&plain(raw), FULL_NAME_COLUMNS)
+}
+
+fn figures(connection: &Connection) -> Vec<String> {
+    let Connection { packets, bytes, .. } = connection;
+    let mut items = Vec::new();
+    if let Some(rtt) = connection.base_rtt_ms {
+        items.push(format!("base RTT {}", number::duration(rtt.0)));
+    }
+    for (arrow, packets, bytes) in
+        [("→", packets.to_server, bytes.to_server), ("←", packets.to_client, bytes.to_client)]
+    {
+        items.push(format!("{arrow} {}, {}", number::plural(packets, "packet"), number::bytes(bytes)));
+    }
+    items.push(match connection.vantage {
+        Vantage::Client => "captured at the client".to_owned(),
+        Vantage::Server => "captured at the server".to_owned(),
+        Vantage::Middle => "captured between the two".to_owned(),
+        Vantage::Unknown => "place of capture unknown".to_owned(),
+    });
+    items
+}
+
+/// Latencies, and the three lines that most of their time went to.
+fn exchange_figures(exchanges: &Exchanges) -> Vec<String> {
+    const LINES: usize = 3;
+    let mut items = vec![
+        number::plural(exchanges.count, "exchange"),
+        format!("p50 {}", number::duration(exchanges.p50_ms.0)),
+        format!("p99 {}", number::duration(exchanges.p99_ms.0)),
+        format!("max {}", number::duration(exchanges.max_ms.0)),
+    ];
+    let total = exchanges.ledger_ms.total();
+    let shares: Vec<String> = ledger::booked(&exchanges.ledger_ms)
+        .iter()
+        .take(LINES)
+        .map(|(line, ms)| format!("{} {}", line.name(), number::percent(*ms, total)))
+        .collect();
+    if !shares.is_empty() {
+        items.push(shares.join(", "));
+    }
+    items
+}
+
+/// `client` or `server`.
+pub(super) fn side(side: Side) -> &'static str {
+    match side {
+        Side::Client => "client",
+        Side::Server => "server",
+    }
+}
+
+/// `sends 10.0/s, one every 100 ms, evenly`.
+pub(super) fn rhythm(cadence: &Cadence) -> String {
+    let evenness = match cadence.evenness {
+        e if e >= EVEN => ", evenly",
+        e if e < UNEVEN => ", unevenly",
+        _ => "",
+    };
+    let rate = cadence.per_second;
+    let rate = if rate < 100.0 { format!("{rate:.1}") } else { number::count(rate.round() as u64) };
+    format!("sends {rate}/s, one every {}{evenness}", number::duration(cadence.period_ms.0))
+}

@@ -1,0 +1,250 @@
+//! The verdict: one or two sentences that somebody tired understands at three in the morning.
+
+use std::io;
+
+use owo_colors::Style;
+use tcpwhy_diagnose::report::{Blame, Blamed, Finding, Line, Severity};
+
+use super::connection::{name, rhythm, side};
+use super::finding::{mark, sentence};
+use super::ledger;
+use super::survey::{RuleTotal, Survey};
+use crate::number;
+use crate::page::Page;
+use crate::plain::plain;
+
+/// Rules that find the time in a program: TCP only carried the silence.
+const PROGRAMS: [&str; 2] = ["slow-server", "slow-client"];
+/// Fewer packets than this without a handshake or a fault show nothing: two exchanges and their ACKs.
+const TOO_FEW_PACKETS: u64 = 8;
+/// Another fault that costs this share of the first one's is worth a word in the verdict.
+const WORTH_A_WORD: f64 = 0.1;
+/// Lost time without a rule to explain it is worth the verdict from this share of all time.
+const WORTH_A_VERDICT: f64 = 0.2;
+/// From this share of silence on it is said that the programs were silent.
+const MOSTLY_SILENT: f64 = 0.5;
+
+/// What to say first.
+pub(super) struct Verdict {
+    sign: (&'static str, Style),
+    /// In bold.
+    head: String,
+    /// After it.
+    detail: String,
+    /// The finding it is about: rule and connection, and whether `detail` has its sentence.
+    about: Option<(&'static str, Option<u64>, bool)>,
+}
+
+impl Verdict {
+    pub(super) fn of(survey: &Survey) -> Self {
+        let worst = survey.rules.first().filter(|total| total.severity == Severity::Problem);
+        let program = survey.rules.iter().find(|total| PROGRAMS.contains(&total.rule) && total.cost_ms > 0.0);
+        match (worst, program) {
+            (Some(worst), _) if PROGRAMS.contains(&worst.rule) => program_verdict(survey, worst),
+            (Some(worst), _) => problem_verdict(survey, worst),
+            (None, Some(program)) => program_verdict(survey, program),
+            (None, None) => quiet_verdict(survey),
+        }
+    }
+
+    pub(super) fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let sign = page.ink.paint(self.sign.1, self.sign.0);
+        page.hanging(&format!("{sign} "), format!("{} {}", page.ink.bold(&self.head), self.detail).trim_end())
+    }
+
+    /// The connection it is about.
+    pub(super) fn connection(&self) -> Option<u64> {
+        self.about.and_then(|(_, connection, _)| connection)
+    }
+
+    /// The rule it is about.
+    pub(super) fn rule(&self) -> Option<&'static str> {
+        self.about.map(|(rule, ..)| rule)
+    }
+
+    /// Whether it is about several connections or the whole capture.
+    pub(super) fn is_about_all(&self) -> bool {
+        matches!(self.about, Some((_, None, _)))
+    }
+
+    /// Whether it has the finding's own sentence in it.
+    pub(super) fn has_said(&self, finding: &Finding) -> bool {
+        self.about == Some((finding.rule, finding.connection, true))
+    }
+
+    fn plain(sign: (&'static str, Style), head: String) -> Self {
+        Self { sign, head, detail: String::new(), about: None }
+    }
+}
+
+/// Time is being lost to TCP or the network: who, how much, how.
+fn problem_verdict(survey: &Survey, total: &RuleTotal) -> Verdict {
+    let worst = &total.worst;
+    let told = sentence(&plain(&worst.summary));
+    let (head, detail) = if total.cost_ms <= 0.0 {
+        (told, String::new())
+    } else if total.findings > 1 {
+        let wait = format!(
+            "{} of {} lose {} to {}.",
+            number::count(total.findings),
+            number::plural(survey.connections, "connection"),
+            number::duration(total.cost_ms),
+            total.rule
+        );
+        let which = worst.connection.map_or(String::new(), |id| format!("Worst is #{id}. "));
+        (wait, format!("{which}{told}"))
+    } else {
+        (loss(survey, total), told)
+    };
+    let detail = format!("{detail} {}", also(survey, total));
+    let about = Some((total.rule, worst.connection, true));
+    Verdict { sign: mark(Severity::Problem), head, detail: detail.trim().to_owned(), about }
+}
+
+/// `The server 10.0.0.2:80 makes this connection wait 1.90 s of 3.00 s (63 %).`
+fn loss(survey: &Survey, total: &RuleTotal) -> String {
+    let worst = &total.worst;
+    let whom = match worst.connection {
+        None => "the connections".to_owned(),
+        Some(_) if survey.connections == 1 => "this connection".to_owned(),
+        Some(id) => format!("connection #{id}"),
+    };
+    let verb = if worst.blame.side == Blamed::Both { "make" } else { "makes" };
+    let of = share_of(worst.cost_ms.0, total.worst_of_ms);
+    format!("{} {verb} {whom} wait {}{of}.", culprit(&worst.blame), number::duration(worst.cost_ms.0))
+}
+
+/// ` of 3.00 s (63 %)`, where the part is one.
+fn share_of(part_ms: f64, whole_ms: f64) -> String {
+    if part_ms > whole_ms {
+        return String::new();
+    }
+    format!(" of {} ({})", number::duration(whole_ms), number::percent(part_ms, whole_ms))
+}
+
+fn culprit(blame: &Blame) -> String {
+    let who = match blame.side {
+        Blamed::Client => "The client",
+        Blamed::Server => "The server",
+        Blamed::Both => "Client and server together",
+        Blamed::Network => "The network",
+        Blamed::Capture => "The capture",
+    };
+    match &blame.address {
+        Some(address) => format!("{who} {}", name(address)),
+        None => who.to_owned(),
+    }
+}
+
+/// The other problems, so that one does not mask another.
+fn also(survey: &Survey, first: &RuleTotal) -> String {
+    const AT_MOST: usize = 3;
+    let others: Vec<String> = survey
+        .rules
+        .iter()
+        .filter(|total| total.severity == Severity::Problem && total.rule != first.rule)
+        .filter(|total| total.cost_ms > WORTH_A_WORD * first.cost_ms)
+        .take(AT_MOST)
+        .map(|total| format!("{} ({})", total.rule, number::duration(total.cost_ms)))
+        .collect();
+    if others.is_empty() { String::new() } else { format!("Also: {}.", others.join(", ")) }
+}
+
+/// A program takes the time. TCP is innocent only if nothing else costs much.
+fn program_verdict(survey: &Survey, total: &RuleTotal) -> Verdict {
+    let worst = &total.worst;
+    let (program, spoken) = match worst.blame.side {
+        Blamed::Client => ("the client's program", "had nothing to say yet"),
+        _ => ("the server's program", "had not answered yet"),
+    };
+    let address = worst.blame.address.as_deref().map_or(String::new(), |a| format!(" ({})", name(a)));
+    let others = also(survey, total);
+    let lead = if others.is_empty() { "TCP is innocent here" } else { "The longest wait is for a program" };
+    let time = number::duration(total.cost_ms);
+    let head = if total.findings > 1 {
+        let connections = number::count(total.findings);
+        format!("{lead}: {program}{address} {spoken} for {time}, over {connections} connections.")
+    } else {
+        let on = worst
+            .connection
+            .filter(|_| survey.connections > 1)
+            .map_or(String::new(), |id| format!(" on #{id}"));
+        let of = share_of(total.cost_ms, total.worst_of_ms);
+        format!("{lead}: for {time}{of} {program}{address} {spoken}{on}.")
+    };
+    Verdict {
+        sign: mark(total.severity),
+        head,
+        detail: others,
+        about: Some((total.rule, worst.connection, false)),
+    }
+}
+
+/// No problem and no slow program.
+fn quiet_verdict(survey: &Survey) -> Verdict {
+    let (good, unclear) = (("✔", Style::new().bold().green()), ("?", Style::new().bold().yellow()));
+    let ledger = &survey.capture.ledger_ms;
+    let total = ledger.total();
+    if survey.connections == 0 {
+        return Verdict::plain(unclear, "There is no TCP or UDP traffic in this capture.".to_owned());
+    }
+    if survey.packets < TOO_FEW_PACKETS && !survey.has_handshake && ledger.lost() <= 0.0 {
+        let packets = number::plural(survey.packets, "packet");
+        let handshake = if survey.has_tcp { ", no handshake" } else { "" };
+        return Verdict::plain(unclear, format!("Too little to judge: {packets}{handshake}, no stall."));
+    }
+    let most_lost = ledger::booked(ledger).into_iter().find(|(line, _)| line.is_lost());
+    if let Some((line, ms)) = most_lost
+        && ms >= WORTH_A_VERDICT * total
+    {
+        return unexplained_loss(survey, line, ms);
+    }
+    if ledger.get(Line::Unexplained) >= MOSTLY_SILENT * total && total > 0.0 {
+        let share = number::percent(ledger.get(Line::Unexplained), total);
+        let head = format!("The packets do not tell: {share} of the time cannot be explained from them.");
+        return Verdict::plain(unclear, head);
+    }
+    if let Some(advice) = survey.rules.first().filter(|total| total.severity == Severity::Advice) {
+        return Verdict {
+            sign: mark(Severity::Advice),
+            head: "Nothing is broken, and something could be better.".to_owned(),
+            detail: sentence(&plain(&advice.worst.summary)),
+            about: Some((advice.rule, advice.worst.connection, true)),
+        };
+    }
+    Verdict { detail: calm(survey), ..Verdict::plain(good, "Nothing is wrong.".to_owned()) }
+}
+
+/// A ledger line that no rule speaks for is shown as that line.
+fn unexplained_loss(survey: &Survey, line: Line, ms: f64) -> Verdict {
+    let share = share_of(ms, survey.capture.ledger_ms.total());
+    let head = format!(
+        "TCP waits {}{share} on the line {}, and no rule names a fault.",
+        number::duration(ms),
+        line.name()
+    );
+    Verdict::plain(mark(Severity::Advice), head)
+}
+
+/// What a healthy capture shows.
+fn calm(survey: &Survey) -> String {
+    let ledger = &survey.capture.ledger_ms;
+    if let [entry] = survey.shown.as_slice()
+        && survey.connections == 1
+        && let Some(cadence) = entry.connection.cadence.first()
+    {
+        return format!("The {} {}.", side(cadence.from), rhythm(cadence));
+    }
+    let lost = ledger.lost();
+    let waits = if lost > 0.0 {
+        format!("TCP holds things up for {} only", number::duration(lost))
+    } else {
+        "TCP loses no time".to_owned()
+    };
+    let silent = ledger.get(Line::ClientApp) + ledger.get(Line::ServerApp);
+    if silent >= MOSTLY_SILENT * ledger.total() && silent > 0.0 {
+        let share = number::percent(silent, ledger.total());
+        return format!("{waits}; for {share} of it the programs were silent.");
+    }
+    format!("{waits}.")
+}
