@@ -47,6 +47,8 @@ struct Pending {
     joins: u32,
     /// How far the text is a record; `None` until a line that may belong to it asks.
     extent: Option<Extent>,
+    /// Length of the text when it was last a whole record.
+    whole: Option<usize>,
 }
 
 /// Puts records together, one line at a time.
@@ -65,7 +67,8 @@ impl Assembler {
         let (quotes, indent, body) = unquote(raw, usize::MAX);
         if body.is_empty() {
             self.flush(emit);
-            self.above = None;
+            // A payload's blank lines are indented too (-v).
+            self.above = self.above.filter(|_| raw.contains('\t'));
         } else if begins_like_packet(body) {
             self.flush(emit);
             self.in_payload = false;
@@ -80,7 +83,7 @@ impl Assembler {
     pub(super) fn flush(&mut self, emit: &mut impl FnMut(Event)) {
         if let Some(pending) = self.pending.take() {
             self.above = Some(pending.indent);
-            emit(Event::Record { text: pending.text, line: pending.line });
+            emit(Event::Record { line: pending.line, text: pending.finish() });
         }
     }
 
@@ -129,7 +132,7 @@ fn extent(text: &str) -> (Extent, bool) {
 
 impl Pending {
     fn new(body: &str, line: u64, quotes: usize, indent: usize, width: usize) -> Self {
-        Self { text: body.to_owned(), line, quotes, indent, width, joins: 0, extent: None }
+        Self { text: body.to_owned(), line, quotes, indent, width, joins: 0, extent: None, whole: None }
     }
 
     /// Appends the line if the record goes on there; `body` is it without any quote marks.
@@ -138,7 +141,11 @@ impl Pending {
     /// may follow, its width has to look like a wrap as well.
     fn join(&mut self, raw: &str, body: &str) -> bool {
         let before = *self.extent.get_or_insert_with(|| extent(&self.text).0);
-        if before == Extent::None || self.joins >= MAX_JOINS || self.text.len() + raw.len() > MAX_RECORD {
+        if before == Extent::None
+            || heading::is_hex_dump(body)
+            || self.joins >= MAX_JOINS
+            || self.text.len() + raw.len() > MAX_RECORD
+        {
             return false;
         }
         // The record's own quote marks go; one more `>` may be the arrow between its hosts.
@@ -156,11 +163,22 @@ impl Pending {
         // A terminal's edge cuts words as well.
         let by_nothing = looks_wrapped.then(|| format!("{}{own}", self.text));
         let Some(joined) = by_blank.into_iter().chain(by_nothing).find(fits) else { return false };
+        if matches!(before, Extent::Whole(_)) {
+            self.whole = Some(self.text.len());
+        }
         self.extent = Some(extent(&joined).0);
         self.text = joined;
         self.joins += 1;
         self.width = raw.chars().count();
         true
+    }
+
+    /// The record's text, without lines that promised more of it in vain.
+    fn finish(mut self) -> String {
+        if let (Some(Extent::Partial), Some(whole)) = (self.extent, self.whole) {
+            self.text.truncate(whole);
+        }
+        self.text
     }
 
     fn looks_wrapped(&self, next: &str) -> bool {
@@ -203,8 +221,8 @@ fn is_timeless_packet(body: &str) -> bool {
 
 /// The first line of what `-A` prints: an IP header's bytes, most of them dots.
 fn is_printed_payload(body: &str) -> bool {
-    let head = body.split_whitespace().next().unwrap_or_default();
-    (head.starts_with('E') || head.starts_with('`')) && head.matches('.').count() >= 6
+    let dots = body.matches('.').count();
+    (body.starts_with('E') || body.starts_with('`')) && dots >= 5 && dots * 3 >= body.len()
 }
 
 #[cfg(test)]

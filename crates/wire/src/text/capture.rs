@@ -32,18 +32,25 @@ impl Count {
     }
 }
 
-/// A packet whose time and numbers are still as printed.
+/// A line whose time is still as printed: every line counts where times are deltas.
 #[derive(Clone, Copy, Debug)]
 struct Held {
-    number: u64,
     stamp: Stamp,
+    /// The packet on it, if it is TCP or UDP.
+    packet: Option<Parcel>,
+}
+
+/// A packet whose numbers are still as printed.
+#[derive(Clone, Copy, Debug)]
+struct Parcel {
+    number: u64,
     source: Socket,
     destination: Socket,
     lengths: Lengths,
     body: Body,
 }
 
-impl Held {
+impl Parcel {
     fn printed(&self, segment: Segment) -> Printed {
         Printed { source: self.source, destination: self.destination, segment }
     }
@@ -98,6 +105,11 @@ impl Capture {
         stamp.origin == self.origin
     }
 
+    /// Its host names so far.
+    pub(super) fn names(&self) -> &Names {
+        &self.names
+    }
+
     fn packets(&self) -> u64 {
         self.transported + self.others + self.unread.count
     }
@@ -107,16 +119,35 @@ impl Capture {
         let Content::Transport { source, destination, lengths, body } = record.content else { return true };
         let (Some(source), Some(destination)) = (self.socket(&source), self.socket(&destination)) else {
             self.nameless += 1;
-            self.unread.add(line);
+            self.miss(line, Some(record.stamp), ready);
             return false;
         };
         self.transported += 1;
         let number = self.packets();
-        self.held.push_back(Held { number, stamp: record.stamp, source, destination, lengths, body });
+        let parcel = Parcel { number, source, destination, lengths, body };
+        self.hold(Held { stamp: record.stamp, packet: Some(parcel) }, ready);
+        true
+    }
+
+    /// Takes a line with a packet of another protocol.
+    pub(super) fn pass(&mut self, stamp: Stamp, ready: &mut VecDeque<Item>) {
+        self.others += 1;
+        self.hold(Held { stamp, packet: None }, ready);
+    }
+
+    /// Takes a line that could not be read.
+    pub(super) fn miss(&mut self, line: u64, stamp: Option<Stamp>, ready: &mut VecDeque<Item>) {
+        self.unread.add(line);
+        if let Some(stamp) = stamp {
+            self.hold(Held { stamp, packet: None }, ready);
+        }
+    }
+
+    fn hold(&mut self, held: Held, ready: &mut VecDeque<Item>) {
+        self.held.push_back(held);
         if self.held.len() > LOOK_AHEAD {
             self.release(ready);
         }
-        true
     }
 
     fn socket(&mut self, host: &Host) -> Option<Socket> {
@@ -132,17 +163,18 @@ impl Capture {
         let clock = self.clock.get_or_insert_with(|| Clock::new(self.held.iter().map(|held| held.stamp)));
         let Some(held) = self.held.pop_front() else { return };
         let time = clock.time(held.stamp);
-        let ahead = self.held.iter().filter_map(Held::as_segment);
-        let transport = match held.body {
-            Body::Tcp(segment) => Transport::Tcp(self.numbers.resolve(&held.printed(segment), ahead)),
+        let Some(parcel) = held.packet else { return };
+        let ahead = self.held.iter().filter_map(|later| later.packet?.as_segment());
+        let transport = match parcel.body {
+            Body::Tcp(segment) => Transport::Tcp(self.numbers.resolve(&parcel.printed(segment), ahead)),
             Body::Udp(payload_len) => Transport::Udp(Udp { payload_len }),
         };
         ready.push_back(Item::Packet(Packet {
-            number: held.number,
+            number: parcel.number,
             time,
-            frame_len: frame_len(&held),
-            source: held.source,
-            destination: held.destination,
+            frame_len: frame_len(&parcel),
+            source: parcel.source,
+            destination: parcel.destination,
             transport,
         }));
     }
@@ -189,11 +221,11 @@ impl Capture {
 
 /// Bytes of the frame as `-e` printed them, or of the IP packet as `-v` did; otherwise the payload with
 /// headers of the usual length: 20 bytes of IPv4 or 40 of IPv6, and TCP's or UDP's own.
-fn frame_len(held: &Held) -> u32 {
-    let transport = match held.body {
+fn frame_len(parcel: &Parcel) -> u32 {
+    let transport = match parcel.body {
         Body::Tcp(segment) => segment.payload_len.saturating_add(20 + segment.listed.header_len),
         Body::Udp(payload) => payload.saturating_add(8),
     };
-    let network = if held.lengths.is_v6 { 40 } else { 20 };
-    held.lengths.frame.or(held.lengths.ip).unwrap_or(transport.saturating_add(network))
+    let network = if parcel.lengths.is_v6 { 40 } else { 20 };
+    parcel.lengths.frame.or(parcel.lengths.ip).unwrap_or(transport.saturating_add(network))
 }

@@ -86,6 +86,9 @@ impl<'a> Cursor<'a> {
             return Err(Stop::More);
         }
         let length = rest.find(|digit: char| !digit.is_ascii_digit()).unwrap_or(rest.len());
+        if rest[length..].starts_with(char::is_alphabetic) {
+            return Err(Stop::No);
+        }
         let value = rest[..length].parse().map_err(|_| Stop::No)?;
         self.at += length;
         Ok(value)

@@ -64,7 +64,7 @@ pub(super) fn classify(line: &str) -> Kind {
 }
 
 /// `0x0010:  4500 0034` or bare groups of hexadecimal digits: `-x` and `-X`.
-fn is_hex_dump(line: &str) -> bool {
+pub(super) fn is_hex_dump(line: &str) -> bool {
     let has_offset = line.starts_with("0x") && line.get(6..7) == Some(":");
     let is_group =
         |word: &str| matches!(word.len(), 2 | 4) && word.bytes().all(|byte| byte.is_ascii_hexdigit());

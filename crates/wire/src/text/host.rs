@@ -40,13 +40,16 @@ impl<'a> Host<'a> {
 
     fn plain(word: &'a str) -> Self {
         let whole = Self { name: word, address: address(word), port: None };
-        // `192.168.1.94` is an address without a port, not the host 192.168.1 with port 94.
-        if whole.address.is_some() {
+        // `192.168.1.94` is an address without a port, not the host 192.168.1 with port 94; only a
+        // zone may hide a port.
+        if whole.address.is_some() && !word.contains('%') {
             return whole;
         }
-        let split =
-            word.rsplit_once('.').or_else(|| word.rsplit_once(':').filter(|(name, _)| !name.contains(':')));
-        match split.and_then(|(name, port)| Some((name, port_number(port)?))) {
+        // People who edit a text write `host:port` at times; an IPv6 address has more colons.
+        let by_colon = word.rsplit_once(':').filter(|(name, _)| !name.contains(':'));
+        let ends = [word.rsplit_once('.'), by_colon];
+        let found = ends.into_iter().flatten().find_map(|(name, port)| Some((name, port_number(port)?)));
+        match found {
             Some((name, port)) if !name.is_empty() => Self { name, address: address(name), port: Some(port) },
             _ => whole,
         }

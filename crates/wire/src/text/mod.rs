@@ -34,7 +34,7 @@ use std::io::{self, Read};
 use crate::packet::{Names, Packet};
 use assemble::{Assembler, Event};
 use capture::{Capture, Count};
-use cursor::Stop;
+use cursor::{Cursor, Stop};
 use heading::Kind;
 use lines::Lines;
 
@@ -138,6 +138,15 @@ impl<R: Read> Reader<R> {
         self.error.as_ref()
     }
 
+    /// The host names of the capture that the last item belongs to, as far as they have been read.
+    pub fn names(&self) -> Option<&Names> {
+        let ended = self.ready.iter().find_map(|item| match item {
+            Item::End(end) => Some(&end.names),
+            Item::Start(_) | Item::Packet(_) => None,
+        });
+        ended.or_else(|| self.capture.as_ref().map(Capture::names))
+    }
+
     /// Reads a line, and at the end of the text lets go of everything that waits.
     fn advance(&mut self) {
         let events = &mut self.events;
@@ -188,7 +197,7 @@ impl<R: Read> Reader<R> {
             Ok(reading) => reading,
             Err(Stop::More | Stop::No) => {
                 if record::resembles_packet(text) {
-                    self.unreadable(line);
+                    self.unreadable(text, line);
                 }
                 return;
             }
@@ -201,7 +210,7 @@ impl<R: Read> Reader<R> {
             self.end_capture();
         }
         match (&reading.record.content, &mut self.capture) {
-            (record::Content::Other, Some(capture)) => capture.others += 1,
+            (record::Content::Other, Some(capture)) => capture.pass(reading.record.stamp, &mut self.ready),
             (record::Content::Other, None) => self.between.others += 1,
             (record::Content::Transport { .. }, _) => self.packet(&reading.record, line),
         }
@@ -223,10 +232,12 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    fn unreadable(&mut self, line: u64) {
+    fn unreadable(&mut self, text: &str, line: u64) {
         self.unread.add(line);
         match &mut self.capture {
-            Some(capture) if !self.between.ends_capture() => capture.unread.add(line),
+            Some(capture) if !self.between.ends_capture() => {
+                capture.miss(line, stamp::take(&mut Cursor::new(text)), &mut self.ready);
+            }
             _ => self.between.unread.add(line),
         }
     }

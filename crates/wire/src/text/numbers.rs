@@ -88,7 +88,7 @@ impl Numbers {
         };
         let ack = if relative { flow.absolute(1 - me, segment.ack) } else { segment.ack };
         let mut options = segment.listed.options;
-        options.sack = flow.sack(1 - me, options.sack, ack, relative);
+        options.sack = flow.sack(1 - me, options.sack, ack);
         flow.advance(me, segment, seq, ack);
         Tcp {
             seq,
@@ -170,12 +170,13 @@ impl Flow {
         }
     }
 
-    /// SACK blocks are relative even in the segment that sets the bases, but lie near its ACK in the end.
-    fn sack(&self, direction: usize, printed: SackBlocks, ack: u32, relative: bool) -> SackBlocks {
+    /// SACK blocks of the segment that sets the bases are relative although its other numbers are not; there,
+    /// the reading that lies nearer to its ACK counts.
+    fn sack(&self, direction: usize, printed: SackBlocks, ack: u32) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         for &(left, right) in printed.as_slice() {
             let moved = self.absolute(direction, left);
-            if relative || distance(moved, ack) < distance(left, ack) {
+            if self.is_relative.unwrap_or_else(|| distance(moved, ack) < distance(left, ack)) {
                 blocks.push(moved, self.absolute(direction, right));
             } else {
                 blocks.push(left, right);

@@ -99,7 +99,8 @@ pub(super) fn read(text: &str) -> Parsed<Reading<'_>> {
             body,
         },
     };
-    let consumed = if found.open { text.len() } else { cursor.position() };
+    let end = if found.open { text.len() } else { cursor.position() };
+    let consumed = text[..end].trim_end().len();
     Ok(Reading { record: Record { stamp, content }, consumed, open: found.open })
 }
 
@@ -144,6 +145,7 @@ fn ends<'a>(cursor: &mut Cursor<'a>) -> Parsed<Option<Ends<'a>>> {
         if word == ">" && !is_link_address(previous) && !previous.ends_with(')') {
             break;
         }
+        is_certain |= word == ">" && is_link_address(previous);
         is_certain |= PREFIX_WORDS.contains(&word.trim_end_matches([',', ':']))
             || OLD_ETHERTYPES.contains(&word) && is_link_address(previous);
         if NOT_IP.contains(&word.trim_end_matches([',', ':'])) && (words == 0 || is_certain) {
