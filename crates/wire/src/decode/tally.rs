@@ -47,19 +47,19 @@ impl Tally {
     /// One sentence for each reason that occurred, the gravest first.
     pub fn notes(&self) -> Vec<String> {
         let (links, protocols) = (self.links.total(), self.protocols.total());
-        let unreadable = format!("tcpwhy cannot read their link layer ({})", self.links.list(link_name));
+        let unreadable = format!("tcpwhy cannot read this link layer ({})", self.links.list(link_name));
         let longer =
-            "their headers count more bytes than they had; a tool cut them and did not keep their length";
+            "the headers count more bytes than the frame had; a tool cut it and did not keep its length";
         let other = format!("of other protocols left out ({}).", self.protocols.list(Protocol::name));
         [
             because(links, &unreadable),
             because(self.longer_than_frame, longer),
             because(
                 self.cut_short,
-                "the snapshot length cut their TCP or UDP header; capture with a larger -s",
+                "the snapshot length cut the TCP or UDP header; capture with a larger -s",
             ),
-            because(self.malformed, "their headers contradict themselves"),
-            because(self.fragments, "they are IP fragments, and tcpwhy needs whole segments"),
+            because(self.malformed, "the headers contradict themselves"),
+            because(self.fragments, "IP fragments; tcpwhy needs whole segments"),
             (protocols > 0).then(|| format!("{} {other}", packets(protocols))),
         ]
         .into_iter()

@@ -56,7 +56,7 @@ pub(crate) fn ipv4_with_options(protocol: u8, options: &[u8], payload: &[u8]) ->
     concat(&[&header, options, payload])
 }
 
-/// 2001:db8::1 > 2001:db8::2.
+/// `2001:db8::1` > `2001:db8::2`.
 pub(crate) fn ipv6(next_header: u8, payload: &[u8]) -> Vec<u8> {
     let len = (payload.len() as u16).to_be_bytes();
     let mut header = [0; 40];

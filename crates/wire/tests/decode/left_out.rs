@@ -131,12 +131,12 @@ fn each_reason_has_its_sentence() {
     assert_eq!(
         tally.notes(),
         [
-            "7 packets left out: tcpwhy cannot read their link layer (link type 147, private use).",
-            "2 packets left out: their headers count more bytes than they had; a tool cut them and did not keep \
-             their length.",
-            "3 packets left out: the snapshot length cut their TCP or UDP header; capture with a larger -s.",
-            "1 packet left out: their headers contradict themselves.",
-            "12 packets left out: they are IP fragments, and tcpwhy needs whole segments.",
+            "7 packets left out: tcpwhy cannot read this link layer (link type 147, private use).",
+            "2 packets left out: the headers count more bytes than the frame had; a tool cut it and did not \
+             keep its length.",
+            "3 packets left out: the snapshot length cut the TCP or UDP header; capture with a larger -s.",
+            "1 packet left out: the headers contradict themselves.",
+            "12 packets left out: IP fragments; tcpwhy needs whole segments.",
             "309 packets of other protocols left out (300 ARP, 5 ICMP, 4 EtherType 0x1234).",
         ]
     );
