@@ -3,8 +3,9 @@
 use std::io;
 
 use owo_colors::Style;
-use pulldown_cmark::{CodeBlockKind, Event, HeadingLevel, Options as Markdown, Parser, Tag, TagEnd};
+use pulldown_cmark::{Event, HeadingLevel, Options as Markdown, Parser, Tag, TagEnd};
 use tcpwhy_diagnose::detectors::Rule;
+use textwrap::core::display_width;
 
 use crate::page::{Page, glued};
 use crate::terminal::{Options, mark};
@@ -32,6 +33,8 @@ pub(crate) fn markdown(doc: &str) -> String {
 struct Setter<'a> {
     page: Page<'a>,
     text: String,
+    /// The cells of the table around the text.
+    rows: Vec<Vec<String>>,
     /// The next number of each list around the text; none for bullets.
     lists: Vec<Option<u64>>,
     /// What stands before the block's first line, instead of the indent: a bullet or number.
@@ -50,6 +53,7 @@ impl<'a> Setter<'a> {
         Self {
             page,
             text: String::new(),
+            rows: Vec::new(),
             lists: Vec::new(),
             bullet: None,
             style: Style::new(),
@@ -100,7 +104,8 @@ impl<'a> Setter<'a> {
                 self.lists.push(first);
             }
             Tag::Item => self.begin_item(),
-            Tag::CodeBlock(kind) => self.begin_code(&kind)?,
+            Tag::CodeBlock(_) => self.begin_code()?,
+            Tag::TableHead | Tag::TableRow => self.rows.push(Vec::new()),
             Tag::Strong => self.style = self.style.bold(),
             Tag::Emphasis => self.style = self.style.italic(),
             Tag::Link { dest_url, .. } => self.link = Some((dest_url.into_string(), self.text.len())),
@@ -111,7 +116,8 @@ impl<'a> Setter<'a> {
 
     fn end(&mut self, tag: TagEnd) -> io::Result<()> {
         match tag {
-            TagEnd::Paragraph | TagEnd::Item | TagEnd::TableHead | TagEnd::TableRow => self.paragraph()?,
+            TagEnd::Paragraph | TagEnd::Item => self.paragraph()?,
+            TagEnd::Table => self.table()?,
             TagEnd::Heading(_) => {
                 self.paragraph()?;
                 self.heading = false;
@@ -123,7 +129,12 @@ impl<'a> Setter<'a> {
             }
             TagEnd::CodeBlock => self.code_block = false,
             TagEnd::Strong | TagEnd::Emphasis => self.style = Style::new(),
-            TagEnd::TableCell => self.text.push_str("   "),
+            TagEnd::TableCell => {
+                let cell = std::mem::take(&mut self.text);
+                if let Some(row) = self.rows.last_mut() {
+                    row.push(cell);
+                }
+            }
             TagEnd::Link => self.end_link(),
             _ => {}
         }
@@ -140,7 +151,7 @@ impl<'a> Setter<'a> {
         });
     }
 
-    fn begin_code(&mut self, _kind: &CodeBlockKind<'_>) -> io::Result<()> {
+    fn begin_code(&mut self) -> io::Result<()> {
         self.paragraph()?;
         self.code_block = true;
         self.page.blank()
@@ -164,10 +175,33 @@ impl<'a> Setter<'a> {
         }
     }
 
-    /// Adds words in `style`, painted one by one: a line may end between them.
     fn words(&mut self, text: &str, style: Style) {
-        let painted: Vec<String> = text.split(' ').map(|word| self.page.ink.paint(style, word)).collect();
-        self.text.push_str(&painted.join(" "));
+        let painted = if style == Style::new() { text.to_owned() } else { self.page.ink.paint(style, text) };
+        self.text.push_str(&painted);
+    }
+
+    /// Sets the rows gathered, their columns aligned, the last one wrapped.
+    fn table(&mut self) -> io::Result<()> {
+        const GAP: &str = "   ";
+        let rows = std::mem::take(&mut self.rows);
+        let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..columns)
+            .map(|column| rows.iter().filter_map(|row| row.get(column)).map(|cell| display_width(cell)).max())
+            .map(Option::unwrap_or_default)
+            .collect();
+        self.page.blank()?;
+        self.apart = true;
+        for row in rows {
+            let Some((last, cells)) = row.split_last() else { continue };
+            let mut first = self.indent();
+            for (cell, width) in cells.iter().zip(&widths) {
+                first.push_str(cell);
+                first.push_str(&" ".repeat(width - display_width(cell)));
+                first.push_str(GAP);
+            }
+            self.page.hanging(&first, last)?;
+        }
+        Ok(())
     }
 
     fn indent(&self) -> String {

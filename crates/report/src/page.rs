@@ -15,6 +15,9 @@ const NARROWEST: usize = 40;
 /// Words that stay with the number before them.
 const UNITS: [&str; 11] = ["ms", "s", "µs", "us", "%", "B", "kB", "MB", "GB", "min", "bytes"];
 
+/// Ends every style.
+const RESET: &str = "\x1b[0m";
+
 /// Colours text, or leaves it alone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ink {
@@ -73,8 +76,13 @@ impl<'a> Page<'a> {
             .word_separator(WordSeparator::AsciiSpace)
             .word_splitter(WordSplitter::NoHyphenation)
             .wrap_algorithm(WrapAlgorithm::FirstFit);
-        for line in textwrap::wrap(&with_units_glued(text), options) {
-            self.line(&line)?;
+        let mut open = String::new();
+        for (i, line) in textwrap::wrap(&with_units_glued(text), options).iter().enumerate() {
+            let (indent, words) = line.split_at(if i == 0 { 0 } else { rest.len().min(line.len()) });
+            let begun = std::mem::take(&mut open);
+            open = left_open(&begun, words).to_owned();
+            let close = if open.is_empty() { "" } else { RESET };
+            self.line(&format!("{indent}{begun}{words}{close}"))?;
         }
         Ok(())
     }
@@ -110,6 +118,15 @@ impl<'a> Page<'a> {
         }
         if row.is_empty() { Ok(()) } else { self.hanging(indent, &row) }
     }
+}
+
+/// The style that `line`, begun in style `begun`, leaves open. Pagers forget it at the line's end, so it is
+/// closed there and begun again on the next line.
+fn left_open<'t>(begun: &'t str, line: &'t str) -> &'t str {
+    let Some(at) = line.rfind("\x1b[") else { return begun };
+    let Some(end) = line[at..].find('m') else { return begun };
+    let last = &line[at..=at + end];
+    if last == RESET { "" } else { last }
 }
 
 /// `text` in a form that is not broken at its spaces.
@@ -184,6 +201,17 @@ mod tests {
         let red = page.ink.bold("1234567890");
         page.hanging("", &format!("{red} {red} {red} 1234567")).unwrap();
         assert_eq!(String::from_utf8(out).unwrap().lines().count(), 1);
+    }
+
+    #[test]
+    fn a_style_does_not_cross_the_end_of_a_line() {
+        let mut out = Vec::new();
+        let mut page = Page::new(&mut out, 40, true);
+        let bold = page.ink.bold(&"word ".repeat(12));
+        page.hanging("  ", &format!("{bold} plain")).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let expected = "  \x1b[1mword word word word word word word\x1b[0m\n  \x1b[1mword word word word word \x1b[0m plain\n";
+        assert_eq!(text, expected);
     }
 
     #[test]

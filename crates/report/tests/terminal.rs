@@ -137,6 +137,16 @@ fn a_problem_goes_before_advice_that_costs_more() {
 }
 
 #[test]
+fn a_guess_is_called_one() {
+    let mut sample = samples::upload();
+    sample.findings[0].confidence = 0.5;
+    assert!(verdict(&sample).starts_with("✖ Probably: The server b.80 makes"), "{}", verdict(&sample));
+    let mut sample = samples::slow_server();
+    sample.findings[0].confidence = 0.5;
+    assert!(verdict(&sample).starts_with("✖ TCP is probably innocent here: "), "{}", verdict(&sample));
+}
+
+#[test]
 fn no_line_is_wider_than_the_page() {
     for width in [40, 60, 61, 80, 100] {
         let options = Options { width, ..Options::default() };

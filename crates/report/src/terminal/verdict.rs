@@ -17,6 +17,8 @@ use crate::plain::plain;
 const PROGRAMS: [&str; 2] = ["slow-server", "slow-client"];
 /// Fewer packets than this without a handshake or a fault show nothing: two exchanges and their ACKs.
 const TOO_FEW_PACKETS: u64 = 8;
+/// Below this confidence the verdict says that it is not sure.
+const DOUBT: f64 = 0.7;
 /// Another fault that costs this share of the first one's is worth a word in the verdict.
 const WORTH_A_WORD: f64 = 0.1;
 /// Lost time without a rule to explain it is worth the verdict from this share of all time.
@@ -111,7 +113,8 @@ fn loss(survey: &Survey, total: &RuleTotal) -> String {
     };
     let verb = if worst.blame.side == Blamed::Both { "make" } else { "makes" };
     let of = share_of(worst.cost_ms.0, total.worst_of_ms);
-    format!("{} {verb} {whom} wait {}{of}.", culprit(&worst.blame), number::duration(worst.cost_ms.0))
+    let doubt = if worst.confidence < DOUBT { "Probably: " } else { "" };
+    format!("{doubt}{} {verb} {whom} wait {}{of}.", culprit(&worst.blame), number::duration(worst.cost_ms.0))
 }
 
 /// ` of 3.00 s (63 %)`, where the part is one.
@@ -159,7 +162,11 @@ fn program_verdict(survey: &Survey, total: &RuleTotal) -> Verdict {
     };
     let address = worst.blame.address.as_deref().map_or(String::new(), |a| format!(" ({})", name(a)));
     let others = also(survey, total);
-    let lead = if others.is_empty() { "TCP is innocent here" } else { "The longest wait is for a program" };
+    let lead = match (others.is_empty(), worst.confidence < DOUBT) {
+        (true, false) => "TCP is innocent here",
+        (true, true) => "TCP is probably innocent here",
+        (false, _) => "The longest wait is for a program",
+    };
     let time = number::duration(total.cost_ms);
     let head = if total.findings > 1 {
         let connections = number::count(total.findings);

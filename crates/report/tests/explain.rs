@@ -1,0 +1,125 @@
+//! A rule's text and the list of rules on the terminal.
+
+use serde_json::Value;
+use tcpwhy_diagnose::detectors::{RULES, Rule};
+use tcpwhy_diagnose::report::Severity;
+use tcpwhy_report::terminal::Options;
+use tcpwhy_report::{explain, rules};
+use unicode_width::UnicodeWidthStr;
+
+/// As the rules' macro keeps it: one space before each line of the doc comment.
+static RULE: Rule = Rule {
+    name: "held-update",
+    severity: Severity::Problem,
+    doc: r" A small update waits in the sender until an ACK comes.
+
+ ## What it means
+
+ The sender's *kernel* holds back what is **smaller than a segment** while anything is in flight
+ ([RFC 896](https://example.org/rfc896), [RFC 1122 4.2.3.4]). See <https://example.org>.
+
+ A second paragraph.
+
+ ## How it is detected
+
+ - A pure ACK of all in flight arrives at the sender, and within `RELEASE_NS` a segment smaller than the MSS
+   leaves.
+ - The gap before the ACK is longer than the base round trip:
+   1. on the client's side,
+   2. on the server's side.
+
+ ## What to do
+
+ 1. One write.
+ 2. Or, in C:
+
+    ```c
+    int one = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY,
+               &one, sizeof one);
+    ```
+
+ | language | call |
+ | --- | --- |
+ | Go | `SetNoDelay(true)`, which is how its sockets begin, so that there is nothing to do for most programs |
+ | Java | `setTcpNoDelay(true)` |
+
+ ## References
+
+ - RFC 896
+",
+};
+
+static ADVICE: Rule = Rule {
+    name: "chatter",
+    severity: Severity::Advice,
+    doc: " More ACKs than the data asks for, which costs packets and seldom time, and is long enough to wrap.\n",
+};
+
+fn explained(rule: &Rule, width: usize, color: bool) -> String {
+    let mut out = Vec::new();
+    explain::write(&mut out, rule, &Options { width, color, ..Options::default() }).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn a_rule_explained() {
+    insta::assert_snapshot!(explained(&RULE, 80, false));
+}
+
+#[test]
+fn a_rule_explained_in_colour() {
+    insta::assert_snapshot!(explained(&RULE, 80, true).replace('\x1b', "␛"));
+}
+
+#[test]
+fn nothing_of_the_text_is_lost() {
+    for rule in RULES.iter().copied().chain([&RULE]) {
+        let shown = explained(rule, 400, false);
+        let words = |text: &str| -> Vec<String> {
+            text.split(|c: char| !c.is_alphanumeric()).filter(|w| w.len() > 3).map(str::to_owned).collect()
+        };
+        let shown_words = words(&shown);
+        let prose: Vec<&str> = rule.doc.lines().filter(|line| !line.trim().starts_with("```")).collect();
+        for word in words(&prose.join("\n")) {
+            assert!(shown_words.contains(&word), "{word} of {} is missing:\n{shown}", rule.name);
+        }
+        for heading in Rule::HEADINGS {
+            let title = heading.trim_start_matches("## ");
+            assert!(shown.lines().any(|line| line == title), "{title} is not a heading of {}", rule.name);
+        }
+    }
+}
+
+#[test]
+fn prose_fits_the_page() {
+    for rule in RULES.iter().copied().chain([&RULE]) {
+        for line in explained(rule, 60, false).lines().filter(|line| !line.starts_with("    ")) {
+            assert!(line.width() <= 60, "{line}");
+        }
+    }
+}
+
+#[test]
+fn the_list() {
+    let mut out = Vec::new();
+    rules::write(&mut out, &[&ADVICE, &RULE], &Options::default()).unwrap();
+    insta::assert_snapshot!(String::from_utf8(out).unwrap());
+}
+
+#[test]
+fn the_list_as_json() {
+    let mut out = Vec::new();
+    rules::write_json(&mut out, &[&ADVICE, &RULE], "0.1.0").unwrap();
+    let list: Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!(list["format"], rules::FORMAT);
+    assert_eq!(list["version"], "0.1.0");
+    assert_eq!(list["rules"][0]["severity"], "advice");
+    assert_eq!(list["rules"][1]["name"], "held-update");
+    assert_eq!(list["rules"][1]["summary"], "A small update waits in the sender until an ACK comes.");
+    let markdown = list["rules"][1]["markdown"].as_str().unwrap();
+    assert!(
+        markdown.contains("\n## What to do\n") && markdown.contains("\n   ```c\n   int one = 1;\n"),
+        "{markdown}"
+    );
+}
