@@ -106,7 +106,7 @@ fn the_rest_is_what_is_not_shown() {
     let sample =
         Sample::new("x", "pcap", (0..4).map(|id| lost(id, 100.0 * (id + 1) as f64)).collect(), vec![]);
     let text = text(&sample, &Options { top: 2, ..Options::default() });
-    assert!(text.contains("And 2 more connections: 300 ms lost in all, 200 ms in the worst."), "{text}");
+    assert!(text.contains("And 2 more connections: 300 ms lost in all, 200 ms in the worst"), "{text}");
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn the_connection_of_the_verdict_is_shown_though_others_lost_more() {
     let text = at_80(&sample);
     let shown: Vec<_> = text.lines().filter(|line| line.starts_with('#')).map(|line| &line[..2]).collect();
     assert_eq!(shown, ["#9", "#0", "#1", "#2", "#3"]);
-    assert!(text.contains("And 5 more connections: 5.00 ms lost in all, 1.00 ms in the worst."), "{text}");
+    assert!(text.contains("And 5 more connections: 5.00 ms lost in all, 1.00 ms in the worst"), "{text}");
 }
 
 #[test]

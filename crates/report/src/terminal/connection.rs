@@ -93,12 +93,16 @@ fn figures(connection: &Connection) -> Vec<String> {
 /// Latencies, and the three lines that most of their time went to.
 fn exchange_figures(exchanges: &Exchanges) -> Vec<String> {
     const LINES: usize = 3;
-    let mut items = vec![
-        number::plural(exchanges.count, "exchange"),
-        format!("p50 {}", number::duration(exchanges.p50_ms.0)),
-        format!("p99 {}", number::duration(exchanges.p99_ms.0)),
-        format!("max {}", number::duration(exchanges.max_ms.0)),
-    ];
+    let mut items = if exchanges.count == 1 {
+        vec![format!("1 exchange in {}", number::duration(exchanges.max_ms.0))]
+    } else {
+        vec![
+            number::plural(exchanges.count, "exchange"),
+            format!("p50 {}", number::duration(exchanges.p50_ms.0)),
+            format!("p99 {}", number::duration(exchanges.p99_ms.0)),
+            format!("max {}", number::duration(exchanges.max_ms.0)),
+        ]
+    };
     let total = exchanges.ledger_ms.total();
     let shares: Vec<String> = ledger::booked(&exchanges.ledger_ms)
         .iter()

@@ -12,7 +12,7 @@ use std::io;
 use tcpwhy_diagnose::report::{Capture, Source};
 
 use crate::number;
-use crate::page::{Page, shortened};
+use crate::page::{GLUE, Page, glued, shortened};
 use crate::plain::plain;
 use finding::Fixes;
 pub(crate) use finding::mark;
@@ -76,9 +76,8 @@ pub fn write(out: &mut impl io::Write, source: &dyn Source, options: &Options) -
 /// The capture on a line or two, and what its reader must know.
 fn write_capture(page: &mut Page<'_>, survey: &Survey) -> io::Result<()> {
     const INDENT: &str = "  ";
-    const DOTS_AND_REST: usize = 24;
     let Capture { name, kind, packets, bytes, start, duration_ms, notes, .. } = &survey.capture;
-    let name = shortened(&plain(name), page.width - DOTS_AND_REST);
+    let name = shortened(&plain(name), page.width - INDENT.len());
     let mut items = vec![page.ink.bold(&name), plain(kind).into_owned(), number::plural(*packets, "packet")];
     items.push(number::bytes(*bytes));
     items.push(number::duration(duration_ms.0));
@@ -145,8 +144,8 @@ fn write_rest(page: &mut Page<'_>, survey: &Survey, top: usize) -> io::Result<()
         "no time lost".to_owned()
     };
     let more = number::plural(rest.connections, "more connection");
-    let hint = format!("`--top {}` or `--connection N` shows more.", (top * 4).max(20));
-    page.hanging("", &format!("{} {lost}. {hint}", page.ink.bold(&format!("And {more}:"))))
+    let hint = glued(&format!("(`--top {}`, `--connection N`).", (top * 4).max(20)));
+    page.hanging("", &format!("{} {lost} {hint}", page.ink.bold(&format!("And {more}:"))))
 }
 
 /// What all connections wait for and suffer from, where not all of them are shown.
@@ -158,8 +157,10 @@ fn write_together(page: &mut Page<'_>, survey: &Survey) -> io::Result<()> {
     page.ruled(&page.ink.bold("All connections together"), "")?;
     page.blank()?;
     ledger::write(page, &survey.capture.ledger_ms)?;
-    page.blank()?;
-    let mut of_connections = survey.rules.iter().filter(|total| total.worst.connection.is_some());
+    let mut of_connections = survey.rules.iter().filter(|total| total.worst.connection.is_some()).peekable();
+    if of_connections.peek().is_some() {
+        page.blank()?;
+    }
     of_connections.try_for_each(|total| finding::write_total(page, total))
 }
 
@@ -174,7 +175,7 @@ fn write_hint(page: &mut Page<'_>, survey: &Survey, verdict: &Verdict) -> io::Re
     }
     let Some((first, others)) = rules.split_first() else { return Ok(()) };
     page.blank()?;
-    let mut text = format!("tcpwhy{GLUE}explain{GLUE}{first}", GLUE = crate::page::GLUE);
+    let mut text = format!("tcpwhy{GLUE}explain{GLUE}{first}");
     if !others.is_empty() {
         text = format!("{text}  (or {})", others.join(", "));
     }
