@@ -27,20 +27,21 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
     files: Vec<PathBuf>,
 
-    /// Print for people, or for programs (tcpwhy-report/1)
-    #[arg(long, value_enum, value_name = Format::NAMES, hide_possible_values = true, default_value_t = Format::Terminal)]
+    /// terminal, for people, or json, for programs (tcpwhy-report/1)
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = Format::Terminal)]
     format: Format,
 
-    /// Connections to print, the worst first; the rest is summed up
+    /// Connections to print, the worst first
     ///
-    /// JSON always has them all.
+    /// The others are summed up. JSON always has them all.
     #[arg(long, value_name = "N", default_value_t = 5)]
     top: usize,
 
-    /// Exit with status 1 if one of these is found
+    /// Exit with status 1 if this rule, or any "problem", is found
     ///
-    /// `tcpwhy rules` lists the rules; `problem` stands for every finding that costs time.
-    #[arg(long, value_name = "RULE|problem", value_delimiter = ',')]
+    /// Several with commas between mean any of them. `tcpwhy rules` lists them; `problem` stands for every finding
+    /// that costs time.
+    #[arg(long, value_name = "RULE", value_delimiter = ',')]
     fail_on: Vec<FailOn>,
 
     /// Only packets from or to this host
@@ -49,7 +50,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "HOST", value_delimiter = ',', value_hint = ValueHint::Hostname)]
     host: Vec<String>,
 
-    /// Only packets from or to this port; several with commas between
+    /// Only packets from or to this port
+    ///
+    /// Several, with commas between, mean any of them.
     #[arg(long, value_name = "PORT", value_delimiter = ',')]
     port: Vec<u16>,
 
@@ -57,8 +60,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     connection: Option<u64>,
 
-    /// Use colour; auto means on a terminal, unless the environment says otherwise
-    #[arg(long, value_enum, value_name = Color::NAMES, hide_possible_values = true, default_value_t = Color::Auto)]
+    /// Use colour: auto (on a terminal), always or never
+    #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, default_value_t = Color::Auto)]
     color: Color,
 }
 

@@ -99,18 +99,10 @@ pub(crate) enum Format {
     Json,
 }
 
-impl Format {
-    pub(crate) const NAMES: &str = "terminal|json";
-}
-
 /// When to use colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
     Auto,
     Always,
     Never,
-}
-
-impl Color {
-    pub(crate) const NAMES: &str = "auto|always|never";
 }

@@ -41,8 +41,15 @@ pub(crate) fn captures(
     let input = Input::open(path, stop).map_err(unreadable)?;
     let progress = input.progress();
     let run = Run { name: complaint::name(path), filter, progress: &progress };
+    let mut take = |diagnosis| {
+        progress.clear();
+        stop.reading(false);
+        let taken = take(diagnosis);
+        stop.reading(true);
+        taken
+    };
     stop.reading(true);
-    let result = run.input(input, take);
+    let result = run.input(input, &mut take);
     stop.reading(false);
     progress.clear();
     result

@@ -15,8 +15,8 @@ pub(crate) struct Args {
     /// The rule's name as a finding shows it; without it, all are listed
     rule: Option<String>,
 
-    /// Use colour
-    #[arg(long, value_enum, value_name = Color::NAMES, hide_possible_values = true, default_value_t = Color::Auto)]
+    /// Use colour: auto (on a terminal), always or never
+    #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, default_value_t = Color::Auto)]
     color: Color,
 }
 

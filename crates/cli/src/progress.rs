@@ -1,11 +1,13 @@
 //! How far reading has come, shown on standard error once it takes longer than a second.
 
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanBytes, HumanCount, ProgressBar, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressStyle};
 use tcpwhy_report::plain::plain;
+
+use crate::complaint;
 
 /// What takes less needs no bar.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -23,19 +25,19 @@ pub(crate) struct Progress {
     packets: Cell<u64>,
     started: Instant,
     redraw_at: Cell<Duration>,
-    bar: OnceCell<ProgressBar>,
+    bar: RefCell<Option<ProgressBar>>,
 }
 
 impl Progress {
     pub(crate) fn new(path: &Path, size: Option<u64>) -> Self {
         Self {
-            name: plain(&path.to_string_lossy()).into_owned(),
+            name: plain(&complaint::name(path)).into_owned(),
             size,
             bytes: Cell::new(0),
             packets: Cell::new(0),
             started: Instant::now(),
             redraw_at: Cell::new(PATIENCE),
-            bar: OnceCell::new(),
+            bar: RefCell::default(),
         }
     }
 
@@ -56,36 +58,30 @@ impl Progress {
             return;
         }
         self.redraw_at.set(elapsed + REDRAW);
-        let bar = self.bar.get_or_init(|| self.new_bar());
+        let mut bar = self.bar.borrow_mut();
+        let bar = bar.get_or_insert_with(|| self.new_bar());
         let packets = self.packets.get();
         let rate = (packets as f64 / elapsed.as_secs_f64()) as u64;
         bar.set_position(self.bytes.get());
-        bar.set_message(format!("{} packets, {}/s", HumanCount(packets), HumanCount(rate)));
-        bar.tick();
+        bar.set_message(format!("{} packets, {}/s  {}", HumanCount(packets), HumanCount(rate), self.name));
     }
 
     fn new_bar(&self) -> ProgressBar {
+        // The message is cut to the terminal's width: a line that wraps cannot be redrawn.
         let (bar, template) = match self.size {
-            Some(size) => (
-                ProgressBar::new(size),
-                format!("{{prefix}} {{bar:20}} {{percent:>3}}% of {}  {{msg}}", HumanBytes(size)),
-            ),
-            None => (
-                ProgressBar::new_spinner(),
-                "{spinner} {bytes} read  {msg}  (Ctrl-C for the report)".to_owned(),
-            ),
+            Some(size) => (ProgressBar::new(size), "{bar:24} {percent:>3}%  {wide_msg}"),
+            None => (ProgressBar::no_length(), "Ctrl-C for the report  {bytes}, {wide_msg}"),
         };
         // The template is ours: where it were wrong, the default style is no harm.
-        if let Ok(style) = ProgressStyle::with_template(&template) {
-            bar.set_style(style);
+        match ProgressStyle::with_template(template) {
+            Ok(style) => bar.with_style(style),
+            Err(_) => bar,
         }
-        bar.set_prefix(self.name.clone());
-        bar
     }
 
-    /// Takes the bar off the screen.
+    /// Takes the bar off the screen, until the next redraw.
     pub(crate) fn clear(&self) {
-        if let Some(bar) = self.bar.get() {
+        if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
         }
     }

@@ -21,12 +21,12 @@ const SUGGESTIONS: usize = 3;
 /// `tcpwhy rules`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Print for people, or for programs (tcpwhy-rules/1)
-    #[arg(long, value_enum, value_name = Format::NAMES, hide_possible_values = true, default_value_t = Format::Terminal)]
+    /// terminal, for people, or json, for programs (tcpwhy-rules/1)
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = Format::Terminal)]
     format: Format,
 
-    /// Use colour
-    #[arg(long, value_enum, value_name = Color::NAMES, hide_possible_values = true, default_value_t = Color::Auto)]
+    /// Use colour: auto (on a terminal), always or never
+    #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, default_value_t = Color::Auto)]
     color: Color,
 }
 

@@ -39,7 +39,7 @@ fn what_cannot_be_read_is_said_in_one_line() {
     desk.file("noise", &[0xfe; 5_000]);
     for (name, said) in [
         ("nowhere.pcap", "no such file"),
-        ("folder", "folder/*.pcap"),
+        ("folder", "is a directory"),
         ("empty.pcap", "empty"),
         ("program", "a program, not a capture"),
         ("letter.txt", "neither a capture"),
