@@ -18,6 +18,9 @@ const WRAP_COLUMNS: std::ops::RangeInclusive<usize> = 64..=100;
 /// Blanks by which tcpdump indents what it prints of a packet's payload (`-v`).
 const DETAIL_INDENT: usize = 4;
 
+/// Words behind a time among which one shows that tcpdump printed it: interface, direction, link layer, host.
+const MAX_PREFIX_WORDS: usize = 8;
+
 /// What a text consists of.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Event {
@@ -59,6 +62,10 @@ pub(super) struct Assembler {
     above: Option<usize>,
     /// Inside the payload that `-A` prints, up to the next packet.
     in_payload: bool,
+    /// Every packet so far had its payload printed below it.
+    prints_payload: bool,
+    /// The widest line that was certainly wrapped; 0 before the first.
+    widest_wrap: usize,
 }
 
 impl Assembler {
@@ -70,10 +77,12 @@ impl Assembler {
             // A payload's blank lines are indented too (-v).
             self.above = self.above.filter(|_| raw.contains('\t'));
         } else if begins_like_packet(body) {
-            self.flush(emit);
+            self.prints_payload &= self.in_payload;
             self.in_payload = false;
+            self.flush(emit);
             self.pending = Some(Pending::new(body, number, quotes, indent, raw.chars().count()));
-        } else if !self.pending.as_mut().is_some_and(|pending| pending.join(raw, body)) {
+        } else if !self.pending.as_mut().is_some_and(|pending| pending.join(raw, body, &mut self.widest_wrap))
+        {
             self.flush(emit);
             self.between(body, indent, raw.contains('\t'), emit);
         }
@@ -93,7 +102,8 @@ impl Assembler {
         }
         if let Some(above) = self.above {
             let is_detail = has_tab || indent >= above + DETAIL_INDENT;
-            self.in_payload = is_printed_payload(body);
+            self.in_payload = self.prints_payload || is_printed_payload(body);
+            self.prints_payload = self.in_payload;
             // A tunnelled packet follows its tunnel's line without a time of its own.
             if is_detail || self.in_payload || is_timeless_packet(body) {
                 return;
@@ -139,7 +149,7 @@ impl Pending {
     ///
     /// A line belongs to the record if more of the record can be read with it than without. Where free text
     /// may follow, its width has to look like a wrap as well.
-    fn join(&mut self, raw: &str, body: &str) -> bool {
+    fn join(&mut self, raw: &str, body: &str, widest_wrap: &mut usize) -> bool {
         let before = *self.extent.get_or_insert_with(|| extent(&self.text).0);
         if before == Extent::None
             || heading::is_hex_dump(body)
@@ -149,8 +159,11 @@ impl Pending {
             return false;
         }
         // The record's own quote marks go; one more `>` may be the arrow between its hosts.
+        if before != Extent::Partial && is_printed_payload(body) {
+            return false;
+        }
         let (_, _, own) = unquote(raw, self.quotes);
-        let looks_wrapped = self.looks_wrapped(body);
+        let looks_wrapped = self.looks_wrapped(body, *widest_wrap);
         let fits = |joined: &String| match extent(joined) {
             (Extent::None, _) => false,
             (Extent::Partial, _) => before == Extent::Partial || looks_wrapped,
@@ -163,8 +176,9 @@ impl Pending {
         // A terminal's edge cuts words as well.
         let by_nothing = looks_wrapped.then(|| format!("{}{own}", self.text));
         let Some(joined) = by_blank.into_iter().chain(by_nothing).find(fits) else { return false };
-        if matches!(before, Extent::Whole(_)) {
-            self.whole = Some(self.text.len());
+        match before {
+            Extent::Whole(_) => self.whole = Some(self.text.len()),
+            _ => *widest_wrap = self.width.max(*widest_wrap),
         }
         self.extent = Some(extent(&joined).0);
         self.text = joined;
@@ -181,9 +195,11 @@ impl Pending {
         self.text
     }
 
-    fn looks_wrapped(&self, next: &str) -> bool {
+    /// Whether the line above ends where lines of this text wrap, so that `next` had no room on it.
+    fn looks_wrapped(&self, next: &str, widest_wrap: usize) -> bool {
+        let column = if widest_wrap == 0 { usize::MAX } else { widest_wrap }.min(*WRAP_COLUMNS.start());
         let first_word = next.split_whitespace().next().map_or(0, |word| word.chars().count());
-        self.width <= *WRAP_COLUMNS.end() && self.width + 1 + first_word > *WRAP_COLUMNS.start()
+        self.width <= *WRAP_COLUMNS.end() && self.width + 1 + first_word > column
     }
 }
 
@@ -206,12 +222,10 @@ fn unquote(line: &str, most: usize) -> (usize, usize, &str) {
 fn begins_like_packet(body: &str) -> bool {
     let mut cursor = Cursor::new(body);
     let Some(stamp) = stamp::take(&mut cursor) else { return false };
-    let mut words = cursor.rest().split_whitespace();
-    let first = words.next();
-    let has_marks = matches!(first, Some("IP" | "IP6" | "arp" | "ARP,")) || words.next() == Some(">");
-    matches!(stamp.origin, Origin::Midnight | Origin::Epoch)
-        || has_marks
-        || first.is_none() && body.contains('.')
+    let mut words = cursor.rest().split_whitespace().take(MAX_PREFIX_WORDS).peekable();
+    let is_alone = words.peek().is_none() && body.contains('.');
+    let is_time = matches!(stamp.origin, Origin::Midnight | Origin::Epoch);
+    is_time || is_alone || words.any(|word| matches!(word, ">" | "IP" | "IP6" | "arp" | "ARP," | "ethertype"))
 }
 
 /// `IP a.80 > b.33: …` as `tcpdump -t` prints it.

@@ -188,34 +188,34 @@ impl Capture {
     }
 
     fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        if let Some(first) = self.unread.first {
-            notes.push(match self.unread.count {
-                1 => format!("Line {first} looks like a packet but could not be read."),
-                count => format!(
-                    "{count} lines look like packets but could not be read; the first is line {first}."
-                ),
-            });
-        }
-        if self.nameless > 0 {
-            notes.push(format!("Packets of more than {MAX_NAMES} host names were left out."));
-        }
-        if self.others > 0 {
-            notes.push(format!("{} packets are neither TCP nor UDP and were passed over.", self.others));
-        }
-        if self.timeless > 0 {
-            notes.push(format!("{} packets have no time (tcpdump -t) and were left out.", self.timeless));
-        }
-        if self.clock.is_some_and(|clock| clock.counts_from_previous()) {
-            notes.push("The times were taken as counted from packet to packet (tcpdump -ttt).".to_owned());
-        }
-        if self.numbers.overflows > 0 {
-            notes.push(format!(
-                "With more than {} connections in one text, sequence numbers of long ones may jump.",
-                numbers::MAX_FLOWS
-            ));
-        }
-        notes
+        let unread = self.unread.first.map(|first| match self.unread.count {
+            1 => format!("Line {first} looks like a packet but could not be read."),
+            count => {
+                format!("{count} lines look like packets but could not be read; the first is line {first}.")
+            }
+        });
+        let nameless = (self.nameless > 0)
+            .then(|| format!("Packets beyond the first {MAX_NAMES} host names were left out."));
+        let others =
+            counted(self.others, "is neither TCP nor UDP and was", "are neither TCP nor UDP and were");
+        let timeless =
+            counted(self.timeless, "has no time (tcpdump -t) and was", "have no time (tcpdump -t) and were");
+        let deltas = self.clock.is_some_and(|clock| clock.counts_from_previous());
+        let deltas =
+            deltas.then(|| "The times were read as counted from packet to packet (tcpdump -ttt).".to_owned());
+        let flows = numbers::MAX_FLOWS;
+        let overflow = (self.numbers.overflows > 0)
+            .then(|| format!("Beyond {flows} connections in one text, sequence numbers may jump."));
+        [unread, nameless, others, timeless, deltas, overflow].into_iter().flatten().collect()
+    }
+}
+
+/// A note on packets that were left out; none for none.
+fn counted(count: u64, one: &str, several: &str) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some(format!("1 packet {one} left out.")),
+        _ => Some(format!("{count} packets {several} left out.")),
     }
 }
 

@@ -5,8 +5,8 @@
 //! IPv4 and IPv6, TCP and UDP, wrapped by mail programs, quoted with `>`, indented, between prose.
 //!
 //! A run of packets is one capture, named by the nearest line of prose above it; prose ends it, and so does
-//! the line tcpdump prints when it starts. Blank lines, ellipses, shell prompts' output of tcpdump's own and lines
-//! of a log (a time, but no packet) neither end nor name one.
+//! the line tcpdump prints when it starts. Blank lines, ellipses, tcpdump's closing counts and lines of a log
+//! (a time, but no packet) neither end nor name one.
 //!
 //! What a text does not say is filled in: sequence numbers become absolute where the text has an absolute
 //! one to count from (the `numbers` module has the rule), a pure ACK gets the number its sender had reached, and

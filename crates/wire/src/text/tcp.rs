@@ -90,7 +90,7 @@ fn window(cursor: &mut Cursor) -> Parsed<u16> {
     u16::try_from(cursor.number()?).map_err(|_| Stop::No)
 }
 
-/// The letters of `Flags [...]` (tcpdump's print-tcp.c, tcp_flag_values).
+/// The letters of `Flags [...]` (tcpdump's print-tcp.c, `tcp_flag_values`).
 fn new_flags(letters: &str) -> Parsed<TcpFlags> {
     if letters == "none" {
         return Ok(TcpFlags(0));
