@@ -1,7 +1,7 @@
 //! Several captures in one text, their names, and the lines that are no packets.
 
 use super::{Capture, capture, captures};
-use tcpwhy_wire::text::Reader;
+use tcpwhy_wire::text::{Item, Reader};
 
 const PACKET: &str = "12:00:00.5 IP 10.0.0.1.5 > 10.0.0.2.80: Flags [.], ack 1, win 64, length 0\n";
 const LATER: &str = "12:00:00.6 IP 10.0.0.2.80 > 10.0.0.1.5: Flags [.], ack 1, win 64, length 0\n";
@@ -81,6 +81,20 @@ fn a_text_without_readable_packets_can_say_why() {
         Reader::new("x\nIP c.1 > d.2: UDP, length 3\n12:00:00.5 IP a > b: Flags [?], ack 1\n".as_bytes());
     assert_eq!(reader.next(), None);
     assert_eq!((reader.unread(), reader.timeless()), (Some((1, 3)), 1));
+}
+
+#[test]
+fn names_are_known_with_every_packet() {
+    let text = "One\na.1 > b.2: no time\n12:00:00.5 a.1 > b.2: udp 1\nTwo\n12:00:00.5 c.1 > d.2: udp 1\n";
+    let mut reader = Reader::new(text.as_bytes());
+    let mut sources = Vec::new();
+    while let Some(item) = reader.next() {
+        if let Item::Packet(packet) = item {
+            sources.push(reader.names().expect("a capture is open").host(packet.source.address));
+        }
+    }
+    assert_eq!(sources, ["a", "c"]);
+    assert_eq!(reader.names(), None);
 }
 
 #[test]
