@@ -95,11 +95,6 @@ impl Capture {
         }
     }
 
-    /// Its hosts so far.
-    pub(super) fn names(&self) -> &Names {
-        &self.names
-    }
-
     /// Whether times of this sort have a date.
     pub(super) fn has_date(stamp: Stamp) -> bool {
         stamp.origin == Origin::Epoch

@@ -122,17 +122,6 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// The names of the hosts of the item read last; later packets of the capture may add to them. `None`
-    /// before the first capture and between two.
-    pub fn names(&self) -> Option<&Names> {
-        // Packets are let go in one go with their capture's end, which has the names then.
-        let ended = self.ready.iter().find_map(|item| match item {
-            Item::End(end) => Some(&end.names),
-            Item::Start(_) | Item::Packet(_) => None,
-        });
-        ended.or_else(|| self.capture.as_ref().map(Capture::names))
-    }
-
     /// How many lines of the whole text so far resemble packets but could not be read, and the first one's
     /// number: what to say of a text that gave no packet.
     pub fn unread(&self) -> Option<(u64, u64)> {
@@ -151,6 +140,7 @@ impl<R: Read> Reader<R> {
 
     /// The host names of the capture that the last item belongs to, as far as they have been read.
     pub fn names(&self) -> Option<&Names> {
+        // Packets are let go in one go with their capture's end, which has the names then.
         let ended = self.ready.iter().find_map(|item| match item {
             Item::End(end) => Some(&end.names),
             Item::Start(_) | Item::Packet(_) => None,
