@@ -3,6 +3,8 @@
 CARGO ?= cargo
 # The lock file is part of the project: a build that would change it fails instead.
 LOCKED := --locked
+# Shared with fuzz/, which is a workspace of its own: its dependencies are built once.
+TARGET := $(or $(CARGO_TARGET_DIR),target)
 EXAMPLES := $(sort $(wildcard examples/*.txt examples/*.pcap examples/*.pcapng examples/*.pcap.gz))
 
 .DEFAULT_GOAL := help
@@ -39,11 +41,11 @@ unit: toolchain tools
 docs-checked: toolchain
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(LOCKED) --workspace --no-deps --document-private-items
 
-# Builds every fuzz target with the stable toolchain and runs each briefly over its corpus and random bytes.
+# Every fuzz target on the stable toolchain, briefly: its seeds and the same mutations of them every time.
 fuzz-smoke: toolchain
-	@if [ -f fuzz/Cargo.toml ]; then $(CARGO) test --manifest-path fuzz/Cargo.toml; fi
+	$(CARGO) test $(LOCKED) --manifest-path fuzz/Cargo.toml --target-dir $(TARGET)
 
-fuzz: ## Fuzz each target for SECONDS (60); needs cargo-fuzz and a nightly toolchain
+fuzz: ## Fuzz each target for SECONDS_EACH (60); needs cargo-fuzz and a nightly toolchain
 	@cargo fuzz --version >/dev/null 2>&1 || { echo "cargo-fuzz is missing. Run: cargo install cargo-fuzz" >&2; exit 1; }
 	@for target in $$(cargo +nightly fuzz list); do \
 		echo "== $$target"; \

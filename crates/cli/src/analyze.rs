@@ -57,6 +57,8 @@ pub(crate) struct Args {
     port: Vec<u16>,
 
     /// Only the connection with this number
+    ///
+    /// As a report with the same --host and --port numbers it.
     #[arg(long, value_name = "N")]
     connection: Option<u64>,
 
@@ -71,6 +73,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let mut results = Results::new(args)?;
     let mut unread = false;
     for path in &args.files {
+        if stop.requested() {
+            unread = true;
+            complaint::about(path, "not read, after Ctrl-C");
+            continue;
+        }
         let read = drive::captures(path, filter.as_ref(), &stop, &mut |diagnosis| results.take(diagnosis));
         match read.and_then(|()| results.end_of_file()) {
             Ok(()) => {}
@@ -79,10 +86,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
                 complaint::about(path, &what);
             }
             Err(Trouble::Output(error)) if error.kind() == ErrorKind::BrokenPipe => break,
-            Err(Trouble::Output(error)) => return Err(error.into()),
-        }
-        if stop.requested() {
-            break;
+            Err(Trouble::Output(error)) => return Err(output::failed(error)),
         }
     }
     output::unless_broken_pipe(results.printer.finish())?;

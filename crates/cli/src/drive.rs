@@ -38,7 +38,7 @@ pub(crate) fn captures(
     stop: &Stop,
     take: Taker<'_>,
 ) -> Result<(), Trouble> {
-    let input = Input::open(path, stop).map_err(unreadable)?;
+    let input = Input::open(path, stop).map_err(|error| unreadable(&error))?;
     let progress = input.progress();
     let run = Run { name: complaint::name(path), filter, progress: &progress };
     let mut take = |diagnosis| {
@@ -75,7 +75,7 @@ impl Run<'_> {
     fn text(&self, mut other: Other<Input>, take: Taker<'_>) -> Result<(), Trouble> {
         let kind = format!("tcpdump-text{}", other.suffix());
         let mut start = Vec::new();
-        other.by_ref().take(START).read_to_end(&mut start).map_err(unreadable)?;
+        other.by_ref().take(START).read_to_end(&mut start).map_err(|error| unreadable(&error))?;
         if start.contains(&0) {
             return Err(Trouble::Input(complaint::no_text(&start).to_owned()));
         }
@@ -90,7 +90,7 @@ impl Run<'_> {
         }
         match reader.error() {
             _ if captures > 0 => Ok(()),
-            Some(error) => Err(Trouble::Input(complaint::unreadable(error))),
+            Some(error) => Err(unreadable(error)),
             None => Err(Trouble::Input(complaint::no_packets(reader.unread(), reader.timeless()))),
         }
     }
@@ -158,8 +158,8 @@ impl Run<'_> {
     }
 }
 
-fn unreadable(error: io::Error) -> Trouble {
-    Trouble::Input(complaint::unreadable(&error))
+fn unreadable(error: &io::Error) -> Trouble {
+    Trouble::Input(complaint::unreadable(error))
 }
 
 /// One capture on its way into the analyser.

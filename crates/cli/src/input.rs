@@ -1,11 +1,12 @@
 //! Where the bytes come from: a file, or a stream that may stay silent for hours.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind, IsTerminal, Read};
 use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use crate::complaint;
 use crate::progress::Progress;
 use crate::stop::Stop;
 
@@ -32,6 +33,9 @@ impl Input {
     /// Opens `path`; `-` is standard input.
     pub(crate) fn open(path: &Path, stop: &Stop) -> io::Result<Self> {
         let file = if path == Path::new("-") { standard_input()? } else { File::open(path)? };
+        if file.is_terminal() {
+            complaint::say("paste lines that tcpdump printed, then press Ctrl-D on a line of its own");
+        }
         let metadata = file.metadata()?;
         if metadata.is_dir() {
             return Err(ErrorKind::IsADirectory.into());

@@ -22,7 +22,10 @@ impl<S: Source> Narrowed<S> {
 
 impl<S: Source> Source for Narrowed<S> {
     fn capture(&self) -> Capture {
-        Capture { ledger_ms: self.connection.ledger_ms, ..self.whole.capture() }
+        let mut capture = self.whole.capture();
+        capture.ledger_ms = self.connection.ledger_ms;
+        capture.notes.push(format!("Only connection {} is shown.", self.connection.id));
+        capture
     }
 
     fn connections(&self) -> Box<dyn Iterator<Item = Connection> + '_> {

@@ -20,18 +20,23 @@ pub(crate) fn stdout() -> Stdout {
     BufWriter::with_capacity(BUFFER, io::stdout().lock())
 }
 
-/// Prints what `write` writes. A reader that has seen enough (`| head`) is no error.
-pub(crate) fn print(write: impl FnOnce(&mut Stdout) -> io::Result<()>) -> io::Result<()> {
+/// Prints what `write` writes.
+pub(crate) fn print(write: impl FnOnce(&mut Stdout) -> io::Result<()>) -> anyhow::Result<()> {
     let mut out = stdout();
     unless_broken_pipe(write(&mut out).and_then(|()| out.flush()))
 }
 
-/// Takes a reader that has seen enough for no error.
-pub(crate) fn unless_broken_pipe(result: io::Result<()>) -> io::Result<()> {
+/// Takes a reader that has seen enough (`| head`) for no error.
+pub(crate) fn unless_broken_pipe(result: io::Result<()>) -> anyhow::Result<()> {
     match result {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        result => result,
+        result => result.map_err(failed),
     }
+}
+
+/// Standard output cannot be written.
+pub(crate) fn failed(error: io::Error) -> anyhow::Error {
+    anyhow::Error::new(error).context("the result cannot be written")
 }
 
 /// Whether to colour standard output.

@@ -1,6 +1,5 @@
 //! `tcpwhy rules`, and finding a rule by its name.
 
-use std::io;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -39,7 +38,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 }
 
 /// Prints the list for people.
-pub(crate) fn print_list(color: Color) -> io::Result<()> {
+pub(crate) fn print_list(color: Color) -> Result<()> {
     let options = Options { width: output::columns(), color: output::colored(color), ..Options::default() };
     output::print(|out| rules::write(out, RULES, &options))
 }

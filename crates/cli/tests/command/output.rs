@@ -128,6 +128,19 @@ fn a_reader_that_has_seen_enough_is_no_error() {
     assert_eq!((ran.status, ran.stderr.as_str()), (Some(0), ""));
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_said() {
+    let desk = Desk::new();
+    desk.file("slow.pcap", &write_write_read());
+    for args in [["slow.pcap"].as_slice(), &["--format", "json", "slow.pcap"], &["rules"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").expect("a full device");
+        let ran = Ran::from(desk.command().args(args).stdout(full).output().expect("the binary runs"));
+        assert_eq!(ran.status, Some(2), "{ran:?}");
+        assert!(ran.stderr.starts_with("tcpwhy: the result cannot be written: "), "{ran:?}");
+    }
+}
+
 #[test]
 fn every_rule_can_be_listed_and_explained() {
     let desk = Desk::new();
