@@ -120,7 +120,7 @@ fn a_read_error_is_said() {
     }
     let mut reader = Reader::new(Broken(PACKET.as_bytes()));
     let last = reader.by_ref().last();
-    let Some(tcpwhy_wire::text::Item::End(end)) = last else { panic!("{last:?}") };
+    let Some(Item::End(end)) = last else { panic!("{last:?}") };
     assert_eq!(end.notes, ["The text could not be read beyond line 1: gone."]);
     assert!(reader.error().is_some());
 }
