@@ -35,6 +35,10 @@ pub(super) fn read(cursor: &mut Cursor, context: Context) -> Parsed<Found> {
     }
     checksum(cursor)?;
     if cursor.eat_word("udp") {
+        // Without ports and length: a fragment behind the first.
+        if !context.has_ports && context.is_certain && cursor.skip_blanks().is_empty() {
+            return Ok(Found { body: None, open: true });
+        }
         let payload = cursor.number()?;
         old_tail(cursor)?;
         return Ok(Found { body: Some(Body::Udp(payload)), open: false });

@@ -2,6 +2,7 @@
 
 mod blocks;
 mod examples;
+mod forms;
 mod hostile;
 mod numbers;
 mod old_form;
