@@ -113,3 +113,21 @@ fn readable(file: &File, timeout: Duration) -> io::Result<bool> {
 fn readable(_: &File, _: Duration) -> io::Result<bool> {
     Ok(true)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ctrl_c_ends_a_file_where_it_is() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("file");
+        std::fs::write(&path, b"abcdef").expect("a written file");
+        let stop = Stop::default();
+        let mut input = Input::open(&path, &stop).expect("an open file");
+        let mut bytes = [0; 3];
+        assert_eq!(input.read(&mut bytes).expect("the first half"), 3);
+        stop.request();
+        assert_eq!(input.read(&mut bytes).expect_err("no second half").to_string(), "stopped with Ctrl-C");
+    }
+}

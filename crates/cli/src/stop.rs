@@ -20,13 +20,18 @@ impl Stop {
         let stop = Self::default();
         let handler = stop.clone();
         let _ = ctrlc::set_handler(move || {
-            let again = handler.requested.swap(true, Ordering::SeqCst);
+            let again = handler.request();
             // Opening a FIFO that nobody writes to, or printing into a stuck pager, cannot be stopped gently.
             if again || !handler.reading.load(Ordering::SeqCst) {
                 process::exit(INTERRUPTED);
             }
         });
         stop
+    }
+
+    /// Asks for the report; whether it was asked for before.
+    pub(crate) fn request(&self) -> bool {
+        self.requested.swap(true, Ordering::SeqCst)
     }
 
     /// Whether somebody wants the report now.

@@ -112,6 +112,49 @@ fn hosts_and_ports_narrow_down() {
     assert_eq!(count(&["--host", "10.0.0.9"]), Some(0));
 }
 
+/// Two runs of tcpdump in a letter.
+const LETTER: &str = "\
+The first try:
+
+21:02:34.000000 nestor.1033 > server.80: P 1:101(100) ack 1 win 32120 (DF)
+21:02:34.041000 server.80 > nestor.1033: . ack 101 win 32120 (DF)
+21:02:35.000000 ajax.1034 > server.80: P 1:101(100) ack 1 win 32120 (DF)
+21:02:35.041000 server.80 > ajax.1034: . ack 101 win 32120 (DF)
+
+And again on the next day:
+
+21:02:34.000000 ajax.1035 > server.80: P 1:101(100) ack 1 win 32120 (DF)
+";
+
+#[test]
+fn a_text_is_as_many_captures_as_it_has_blocks() {
+    let desk = Desk::new();
+    desk.file("letter.txt", LETTER.as_bytes());
+    let connections = |args: &[&str]| -> Vec<(String, u64, usize)> {
+        let mut all = vec!["--format", "json", "letter.txt"];
+        all.extend(args);
+        let report = desk.run(&all).json();
+        let captures = report["captures"].as_array().expect("captures").iter();
+        let count = |capture: &serde_json::Value| capture["connections"].as_array().map_or(0, Vec::len);
+        captures
+            .map(|capture| {
+                let name = capture["name"].as_str().expect("a name").trim_end_matches(':').to_owned();
+                (name, capture["packets"].as_u64().expect("a number"), count(capture))
+            })
+            .collect()
+    };
+    let named = |counts: [usize; 2]| {
+        vec![
+            ("The first try".to_owned(), 4, counts[0]),
+            ("And again on the next day".to_owned(), 1, counts[1]),
+        ]
+    };
+    assert_eq!(connections(&[]), named([2, 1]));
+    assert_eq!(connections(&["--host", "ajax"]), named([1, 1]));
+    assert_eq!(connections(&["--host", "nestor"]), named([1, 0]));
+    assert_eq!(connections(&["--host", "nest"]), named([0, 0]));
+}
+
 #[test]
 fn a_reader_that_has_seen_enough_is_no_error() {
     let desk = Desk::new();
