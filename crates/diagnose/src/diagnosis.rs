@@ -102,7 +102,7 @@ impl Source for Diagnosis {
     }
 
     fn findings(&self) -> Box<dyn Iterator<Item = Finding> + '_> {
-        Box::new(detectors::of_capture(self).chain(self.subjects().flat_map(|subject| detectors::of(&subject))))
+        Box::new(detectors::of_capture(self).into_iter().chain(self.subjects().flat_map(|subject| detectors::of(&subject))))
     }
 }
 

@@ -1,8 +1,10 @@
 //! What a rule is, and the list of them all.
 
-use crate::report::Severity;
+use super::Subject;
+use crate::diagnosis::Diagnosis;
+use crate::report::{Finding, Severity};
 
-/// One rule: its name, and the text that `tcpwhy explain`, docs/rules/ and the JSON share.
+/// One rule: its name, the text that `tcpwhy explain`, docs/rules/ and the JSON share, and its check.
 #[derive(Debug)]
 pub struct Rule {
     /// Kebab-case name, after the fault.
@@ -11,6 +13,16 @@ pub struct Rule {
     pub severity: Severity,
     /// Markdown: one sentence, then the sections of [`Rule::HEADINGS`].
     pub doc: &'static str,
+    pub(crate) check: Check,
+}
+
+/// What a rule looks at.
+#[derive(Debug)]
+pub(crate) enum Check {
+    /// Each connection for itself.
+    Connection(fn(&Subject<'_>, &mut Vec<Finding>)),
+    /// The capture as a whole.
+    Capture(fn(&Diagnosis, &mut Vec<Finding>)),
 }
 
 impl Rule {
@@ -25,22 +37,42 @@ impl Rule {
 
     /// The rule of that name.
     pub fn named(name: &str) -> Option<&'static Self> {
-        RULES.iter().copied().find(|rule| rule.name == name)
+        super::RULES.iter().copied().find(|rule| rule.name == name)
     }
 }
 
-/// Declares a rule from its doc comment: `rule! { /// … RULE = "name", Severity::Problem }`.
+/// Declares a rule from its doc comment:
+/// `rule! { /// … RULE = "name", Severity::Problem, Check::Connection(check) }`.
 macro_rules! rule {
-    ($(#[doc = $doc:literal])+ $id:ident = $name:literal, $severity:expr) => {
+    ($(#[doc = $doc:literal])+ $id:ident = $name:literal, $severity:expr, $check:expr) => {
         $(#[doc = $doc])+
-        pub static $id: crate::detectors::Rule = crate::detectors::Rule {
+        pub(crate) static $id: crate::detectors::Rule = crate::detectors::Rule {
             name: $name,
             severity: $severity,
             doc: concat!($($doc, "\n"),+),
+            check: $check,
         };
     };
 }
 pub(crate) use rule;
 
-/// Every rule, by name.
-pub static RULES: &[&Rule] = &[];
+#[cfg(test)]
+mod tests {
+    use super::super::RULES;
+    use super::*;
+
+    #[test]
+    fn every_rule_has_its_sections_in_order_and_a_summary_of_one_sentence() {
+        for rule in RULES {
+            let headings: Vec<_> = rule.doc.lines().map(str::trim).filter(|line| line.starts_with("## ")).collect();
+            assert_eq!(headings, Rule::HEADINGS, "{}", rule.name);
+            assert!(rule.summary().ends_with('.'), "{}: {}", rule.name, rule.summary());
+            assert!(rule.summary().len() <= 110, "{}: {}", rule.name, rule.summary());
+        }
+    }
+
+    #[test]
+    fn rules_are_sorted_by_name_and_unique() {
+        assert!(RULES.windows(2).all(|pair| pair[0].name < pair[1].name));
+    }
+}

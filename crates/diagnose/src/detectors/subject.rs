@@ -123,6 +123,15 @@ pub(crate) fn human(ns: i64) -> String {
     }
 }
 
+/// How often, in words where that reads better.
+pub(crate) fn times(count: u64) -> String {
+    match count {
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        count => format!("{count} times"),
+    }
+}
+
 /// A share (0 to 1) in percent, never rounded to 0 or 100 unless it is.
 pub(crate) fn percent(part: i64, whole: i64) -> String {
     let share = if whole == 0 { 0.0 } else { part as f64 / whole as f64 * 100.0 };

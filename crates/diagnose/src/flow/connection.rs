@@ -19,6 +19,10 @@ use super::table::Key;
 const RELEASE_TOLERANCE: i64 = 1_000_000;
 /// Share of the round trip to the sender by which its reaction may vary (jitter of the path).
 const JITTER_SHARE: i64 = 4;
+/// An ACK that passed later than this share of the round trip to the sender cannot have reached it yet.
+const EARLIEST_SHARE: i64 = 2;
+/// A hold shorter than the tolerance cannot be told from a program that was about to write.
+const SHORTEST_HOLD: i64 = RELEASE_TOLERANCE;
 /// A reaction faster than this can only come from the host the capture was made on. ns.
 const PROMPT: i64 = 100_000;
 /// Without a handshake, a reaction shorter than this cannot be a delayed ACK (Linux 2.0's, the shortest, is
@@ -43,20 +47,23 @@ const TIMER_SILENCE: i64 = 150_000_000;
 /// A lost segment's successor draws a tail-loss probe after two round trips (RFC 8985 section 7.2), which is
 /// a timer as well.
 const PROBE_ROUND_TRIPS: i64 = 2;
+/// An ACK within this many round trips of a retransmission is the answer to it.
+const ANSWER_ROUND_TRIPS: i64 = 2;
 /// Duplicate ACKs that trigger fast retransmit (RFC 5681 section 3.2).
 const DUP_ACKS: u8 = 3;
 /// A hole filled sooner than this was reordering, not loss (RACK's reordering window is a quarter of the
 /// round trip, RFC 8985 section 6.2; this is its floor). ns.
 const REORDERING: i64 = 3_000_000;
 /// Linux releases a corked tail when its 200 ms timer fires; with a tick of 4 ms and the timer wheel's
-/// rounding that is 200 to 212 ms later (`tcp_cork`, `TCP_RTO_MIN`). A sleep of 200 ms ends within 1.5 ms.
-const CORK: std::ops::Range<i64> = 201_500_000..213_000_000;
+/// rounding that is 204 to 212 ms later, more on a busy machine (`TCP_RTO_MIN`). A sleep of 200 ms ends
+/// within 1.5 ms. ns.
+const CORK: std::ops::Range<i64> = 201_500_000..225_000_000;
 /// After a small segment left although another was in flight, this many releases by ACK in a row must be
 /// seen before they count as holds again: a sender with TCP_NODELAY meets an ACK by chance now and then.
 const NODELAY_PROOF: u8 = 3;
-/// Messages in a row from one side, without data from the other, that make a stream of updates and not the
+/// Messages (more than [`MESSAGE_GAP`] apart) in a row from one side, without data from the other, that make a stream of updates and not the
 /// pieces of a request.
-const STREAM_RUN: u32 = 3;
+pub(crate) const STREAM_RUN: u32 = 3;
 /// A program that takes this long to answer is worth remembering. ns.
 const SLOW_ANSWER: i64 = 5_000_000;
 
@@ -139,10 +146,12 @@ impl Connection {
         [&a.next, &a.packets, &a.freed_number, &b.next, &b.packets, &b.freed_number]
     }
 
-    /// Shortest round trip of the whole path, ns; `None` before both parts were measured.
+    /// Shortest round trip of the whole path, ns; `None` where it was not measured beyond doubt: without a
+    /// handshake, the shortest time to an ACK may be a delayed ACK's.
     pub fn base_round_trip(&self) -> Option<i64> {
         let [a, b] = [self.halves[0].part, self.halves[1].part];
-        (a != UNKNOWN && b != UNKNOWN).then(|| a + b)
+        let sure = |part| self.established != NEVER || part < TRUSTED_PART;
+        (a != UNKNOWN && b != UNKNOWN && sure(a) && sure(b)).then(|| a + b)
     }
 
     /// Takes one packet sent by `from`, and publishes what it shows.
@@ -278,19 +287,41 @@ impl Connection {
 
     /// A repair is over when everything that was outstanding at its start is ACKed (RFC 6582 section 3.2).
     fn end_recovery(&mut self, end: End, number: u64, now: i64, facts: &mut impl Facts) {
-        let half = &mut self.halves[end];
+        let half = &self.halves[end];
         if half.acked < half.recover {
             return;
         }
-        let wait = Wait {
-            cause: Cause::Recovery,
-            end,
-            from: half.recover_from,
-            until: now,
-            packets: [half.recover_number, number, number],
-        };
-        half.recover = 0;
-        facts.take(Fact::Wait(wait));
+        let answered = now - half.repaired_at;
+        let round_trip = half.part_or_zero() + self.halves[1 - end].part_or_zero();
+        let prompt = answered <= ANSWER_ROUND_TRIPS * round_trip + RELEASE_TOLERANCE;
+        let blocked = half.edge_before.saturating_sub(half.next) < u64::from(half.full_size());
+        self.halves[end].recover = 0;
+        if half_was_probing(&self.halves[end], prompt, blocked) {
+            // What was sent again had not been lost: the receiver had no room, and the wait goes on.
+            return;
+        }
+        self.publish_repair(end, number, now, facts);
+        let half = &mut self.halves[end];
+        (half.sent_at, half.sent_number) = (half.repaired_at.max(half.sent_at), half.repaired_number);
+    }
+
+    /// Books a repair: the timer's silence, if one began it, and the time until all was ACKed.
+    fn publish_repair(&self, end: End, number: u64, now: i64, facts: &mut impl Facts) {
+        let half = &self.halves[end];
+        let mut since = half.recover_from;
+        if half.quiet_since != NEVER {
+            if since < half.quiet_since {
+                let packets = [half.recover_number, half.quiet_number, half.quiet_number];
+                let until = half.quiet_since;
+                facts.take(Fact::Wait(Wait { cause: Cause::Recovery, end, from: since, until, packets }));
+            }
+            since = half.repaired_at;
+            let packets = [half.quiet_number, half.repaired_number, half.repaired_number];
+            let (from, until) = (half.quiet_since, half.repaired_at);
+            facts.take(Fact::Wait(Wait { cause: Cause::Timeout, end, from, until, packets }));
+        }
+        let packets = [half.recover_number, number, number];
+        facts.take(Fact::Wait(Wait { cause: Cause::Recovery, end, from: since, until: now, packets }));
     }
 
     /// The sender has fallen silent and ACKs for several full segments still come in: the path is draining.
@@ -415,29 +446,16 @@ impl Connection {
         let probe = (PROBE_ROUND_TRIPS * round_trip).max(REORDERING);
         let by_timer = silence >= TIMER_SILENCE + reaction
             || (half.dup_acks == 0 && !fills_hole && round_trip > 0 && silence >= probe);
-        let number_before = half.sent_number;
-        let detected = if half.dup_acks >= DUP_ACKS { half.dup_since } else { now };
-        let repairing_since = (half.recover != 0).then_some(half.recover_from);
         if half.recover == 0 {
             half.recover = half.next;
             half.recover_number = number;
-            half.recover_from = detected;
+            half.recover_from = if half.dup_acks >= DUP_ACKS { half.dup_since } else { now };
+            half.quiet_since = NEVER;
         }
-        half.sent_at = now;
-        half.sent_number = number;
-        if by_timer {
-            half.recover_from = now;
-            let wait = |cause, since, until, last| {
-                let packets = [number_before, last, last];
-                Fact::Wait(Wait { cause, end: from, from: since, until, packets })
-            };
-            if let Some(since) = repairing_since
-                && since < quiet_since
-            {
-                facts.take(wait(Cause::Recovery, since, quiet_since, number_before));
-            }
-            facts.take(wait(Cause::Timeout, quiet_since, now, number));
+        if by_timer && half.quiet_since == NEVER {
+            (half.quiet_since, half.quiet_number) = (quiet_since, half.sent_number);
         }
+        (half.repaired_at, half.repaired_number) = (now, number);
         self.settle(now, facts);
     }
 
@@ -470,9 +488,8 @@ impl Connection {
         if flowing {
             self.flow_on(from, now, number, facts);
         } else {
-            self.explain_send(from, now, number, len, full, facts);
-            self.publish_travel(now, facts);
-            self.turn(from, now, facts);
+            let free = self.explain_send(from, now, number, len, full, facts);
+            self.turn(from, now, free, facts);
         }
         self.begin_burst(from, now, gap > clocked);
         self.record_send(seq, end, number, len, full, from, now);
@@ -496,7 +513,7 @@ impl Connection {
             until: now,
             packets,
         }));
-        self.exchanges.continued(from, now);
+        self.exchanges.continued(now);
     }
 
     /// Remembers what window the sender can have known of: at the start of a burst all that has passed here;
@@ -538,11 +555,12 @@ impl Connection {
         half.last_full = full;
         half.zero_window = false;
         half.max_len = half.max_len.max(len);
-        half.run = half.run.saturating_add(1);
         if !full {
             half.small_end = end;
         }
         if gap >= MESSAGE_GAP {
+            half.run = half.run.saturating_add(1);
+            half.run_longest = half.run_longest.max(half.run);
             self.keep_rhythm(from, now, len);
         }
     }
@@ -555,9 +573,9 @@ impl Connection {
     }
 
     /// Notes whose turn it is to speak.
-    pub(crate) fn turn(&mut self, from: End, now: i64, facts: &mut impl Facts) {
+    pub(crate) fn turn(&mut self, from: End, now: i64, free: bool, facts: &mut impl Facts) {
         let client = *self.client.get_or_insert(from);
-        self.exchanges.spoke(from == client, now);
+        self.exchanges.spoke(from == client, now, free);
         self.spoke(from, now, facts);
     }
 
@@ -577,7 +595,8 @@ impl Connection {
         for end in 0..2 {
             let half = &self.halves[end];
             if half.recover != 0 {
-                since = since.min(half.recover_from);
+                let quiet = if half.quiet_since == NEVER { now } else { half.quiet_since };
+                since = since.min(half.recover_from).min(quiet).min(half.sent_at.max(self.first));
             } else if half.sent_at < since && self.may_be_blocked(end, now) {
                 since = half.sent_at;
             }
@@ -607,7 +626,7 @@ impl Connection {
         half.freed_at >= half.known_at
             && half.freed_first != NEVER
             && now - half.freed_at <= self.reaction_most(end)
-            && now - half.freed_first >= part - part / JITTER_SHARE
+            && now - half.freed_first >= part / EARLIEST_SHARE
     }
 
     /// The longest a segment of `end` may follow the packet that freed it, at the capture point.
@@ -617,7 +636,8 @@ impl Connection {
         part + part / JITTER_SHARE + RELEASE_TOLERANCE
     }
 
-    /// Works out what a segment that did not simply flow on had been waiting for.
+    /// Works out what a segment that did not simply flow on had been waiting for. True if its program was
+    /// free to send it all along.
     fn explain_send(
         &mut self,
         from: End,
@@ -626,31 +646,48 @@ impl Connection {
         len: u32,
         full: bool,
         facts: &mut impl Facts,
-    ) {
+    ) -> bool {
         let half = &self.halves[from];
-        if half.sent_at == NEVER {
-            return self.note_answer(from, now, number, facts);
-        }
         if half.recover != 0 {
-            return;
+            return false;
         }
-        if !self.is_freed(from, now) {
-            if !full && half.small_in_flight() {
+        if half.sent_at == NEVER || !self.is_freed(from, now) {
+            if half.sent_at != NEVER && !full && half.small_in_flight() {
                 self.halves[from].nodelay = NODELAY_PROOF;
             }
-            self.note_cork(from, now, number, full, facts);
-            return self.note_answer(from, now, number, facts);
+            if self.note_cork(from, now, number, full, facts) {
+                return false;
+            }
+            self.note_answer(from, now, number, facts);
+            return true;
         }
         let room = self.known_edge(from).saturating_sub(half.next);
         if half.zero_window || room < u64::from(len.min(half.full_size())) {
             self.publish_window_wait(from, now, number, facts);
         } else if full || half.last_full {
             self.publish_congestion_wait(from, now, number, facts);
-        } else if half.freed_pure && half.in_flight() == 0 {
-            self.publish_hold(from, now, number, len, facts);
-        } else {
+        } else if !self.is_hold(from) {
             self.note_answer(from, now, number, facts);
+            return true;
+        } else {
+            self.publish_hold(from, now, number, len, facts);
         }
+        false
+    }
+
+    /// Whether the ACK that freed a small segment is the one that Nagle's algorithm waits for: a pure one that
+    /// leaves nothing in flight, with no data behind it that the program could be answering instead.
+    fn is_hold(&mut self, end: End) -> bool {
+        let half = &self.halves[end];
+        let fits = half.freed_pure
+            && half.in_flight() == 0
+            && half.freed_at - half.sent_at >= SHORTEST_HOLD
+            && self.halves[1 - end].sent_at <= half.freed_at;
+        if fits && half.nodelay > 0 {
+            self.halves[end].nodelay -= 1;
+            return false;
+        }
+        fits
     }
 
     /// The window's right edge as the sender knew it when it fell silent. Where the capture is far from the
@@ -686,7 +723,9 @@ impl Connection {
         if now <= expected {
             return facts.take(Fact::Wait(self.wait(Cause::CongestionWindow, end, since, now, number)));
         }
-        let held = half.freed_bytes < 2 * half.full_size() && now - since - base >= ack_held(base);
+        // A queue lets ACKs through one after the other; one ACK for all, late, was held by the receiver.
+        let alone = half.freed_bytes < 2 * half.full_size() || half.in_flight() == 0;
+        let held = alone && now - since - base >= ack_held(base);
         let rest = if held { Cause::DelayedAck } else { Cause::Queueing };
         let split = since + base;
         if base > 0 {
@@ -697,10 +736,6 @@ impl Connection {
 
     /// A small segment left the moment all in flight was ACKed: Nagle's algorithm had been holding it.
     fn publish_hold(&mut self, end: End, now: i64, number: u64, len: u32, facts: &mut impl Facts) {
-        if self.halves[end].nodelay > 0 {
-            self.halves[end].nodelay -= 1;
-            return self.note_answer(end, now, number, facts);
-        }
         let wait = self.wait(Cause::NagleHold, end, self.written_at(end, len), now, number);
         self.note_reaction(end, now);
         let half = &mut self.halves[end];
@@ -737,15 +772,17 @@ impl Connection {
     }
 
     /// A tail that left about 200 ms after the rest of its message, freed by nothing: the cork's timer.
-    fn note_cork(&mut self, end: End, now: i64, number: u64, full: bool, facts: &mut impl Facts) {
+    fn note_cork(&mut self, end: End, now: i64, number: u64, full: bool, facts: &mut impl Facts) -> bool {
         let half = &self.halves[end];
         let since = half.sent_at.max(self.halves[1 - end].sent_at);
-        if !full && half.in_flight() == 0 && CORK.contains(&(now - since)) {
+        let corked = !full && half.in_flight() == 0 && CORK.contains(&(now - since));
+        if corked {
             let first = if since == half.sent_at { half.sent_number } else { self.halves[1 - end].sent_number };
             let mut wait = self.wait(Cause::CorkTimeout, end, since, now, number);
             wait.packets = [first, number, number];
             facts.take(Fact::Wait(wait));
         }
+        corked
     }
 
     /// The program's own time before it answered the other side's data.
@@ -774,17 +811,20 @@ impl Connection {
     pub(crate) fn finish(&mut self, facts: &mut impl Facts) {
         let now = self.last;
         for end in 0..2 {
-            let half = &self.halves[end];
-            if half.recover != 0 {
-                let (from, packets) = (half.recover_from, [half.recover_number, half.sent_number, half.sent_number]);
-                let cause = Cause::Recovery;
-                facts.take(Fact::Wait(Wait { cause, end, from, until: now, packets }));
+            if self.halves[end].recover != 0 {
+                let number = self.halves[end].repaired_number;
+                self.publish_repair(end, number, now, facts);
             }
         }
         self.publish_travel(now, facts);
         facts.take(Fact::Settled { until: now });
         self.exchanges.finish();
     }
+}
+
+/// Whether a repair by timer was none: the window was full, and the ACK did not come as an answer to it.
+fn half_was_probing(half: &Half, prompt: bool, window_full: bool) -> bool {
+    half.quiet_since != NEVER && !prompt && window_full
 }
 
 /// From how much beyond the base round trip on an ACK counts as held.

@@ -2,6 +2,10 @@
 
 use super::quantiles::Quantiles;
 
+/// An answer that is resumed more often than this is a stream of messages; an answer flushed in parts, or a
+/// bulk one that TCP stops now and then, is resumed a few times. Per exchange.
+const RESUMED_MOST: u64 = 8;
+
 /// Where request and answer stand.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Exchanges {
@@ -13,6 +17,8 @@ pub(crate) struct Exchanges {
     pub(crate) between: i64,
     /// Longest pauses inside answers, summed: large where the "answer" is a stream of its own, ns.
     pub(crate) pauses: i64,
+    /// How often an answer went on after a pause.
+    pub(crate) resumed: u64,
     /// When the last answer ended; 0 before there was one.
     pub(crate) answered: i64,
     asked: i64,
@@ -31,13 +37,14 @@ enum State {
 }
 
 impl Exchanges {
-    /// A side's program spoke.
-    pub(crate) fn spoke(&mut self, is_client: bool, now: i64) {
+    /// A side's program spoke; `free` unless TCP had been holding what it said.
+    pub(crate) fn spoke(&mut self, is_client: bool, now: i64, free: bool) {
         match (self.state, is_client) {
             (State::Quiet, true) => (self.state, self.asked) = (State::Asked, now),
             (State::Asked, false) => (self.state, self.answered) = (State::Answering, now),
             (State::Answering, false) => {
-                self.pauses += now - self.answered;
+                self.resumed += 1;
+                self.pauses += if free { now - self.answered } else { 0 };
                 self.answered = now;
             }
             (State::Answering, true) => {
@@ -51,7 +58,7 @@ impl Exchanges {
 
     /// More of the same message.
     #[inline]
-    pub(crate) fn continued(&mut self, _end: usize, now: i64) {
+    pub(crate) fn continued(&mut self, now: i64) {
         if self.state == State::Answering {
             self.answered = now;
         }
@@ -73,6 +80,8 @@ impl Exchanges {
 
     /// Whether the traffic is request and response at all, rather than a stream with an occasional word back.
     pub(crate) fn is_request_response(&self) -> bool {
-        self.latency.is_some() && self.pauses * 2 <= self.total
+        self.latency.as_deref().is_some_and(|latency| {
+            self.pauses * 2 <= self.total && self.resumed <= RESUMED_MOST * latency.count()
+        })
     }
 }

@@ -56,6 +56,13 @@ pub(crate) struct Half {
     pub(crate) recover: u64,
     pub(crate) recover_from: i64,
     pub(crate) recover_number: u64,
+    /// Where a timer began the repair: the silence before it, as since when and the last packet; `NEVER`
+    /// where duplicate ACKs did.
+    pub(crate) quiet_since: i64,
+    pub(crate) quiet_number: u64,
+    /// The last retransmission: when, and which packet.
+    pub(crate) repaired_at: i64,
+    pub(crate) repaired_number: u64,
     /// Bytes the capture has not shown yet: from, to, since when.
     pub(crate) hole: (u64, u64),
     pub(crate) hole_at: i64,
@@ -77,6 +84,8 @@ pub(crate) struct Half {
     pub(crate) max_window: u32,
     /// Segments sent since the other side last sent data.
     pub(crate) run: u32,
+    /// The longest such run.
+    pub(crate) run_longest: u32,
     /// Counters.
     pub(crate) packets: u64,
     pub(crate) bytes: u64,
@@ -118,6 +127,10 @@ impl Default for Half {
             recover: 0,
             recover_from: 0,
             recover_number: 0,
+            quiet_since: NEVER,
+            quiet_number: 0,
+            repaired_at: NEVER,
+            repaired_number: 0,
             hole: (0, 0),
             hole_at: 0,
             dup_since: 0,
@@ -134,6 +147,7 @@ impl Default for Half {
             max_len: 0,
             max_window: 0,
             run: 0,
+            run_longest: 0,
             packets: 0,
             bytes: 0,
             unseen: 0,
@@ -201,8 +215,10 @@ impl Half {
     #[inline]
     fn sample(&mut self, ack: u64, now: i64) {
         if self.sample_end != 0 && ack >= self.sample_end {
+            // The last segment gives the shorter sample where the ACK waited for a second one.
+            let latest = if ack == self.next { self.sent_at } else { self.sample_at };
             self.rtt = now - self.sample_at;
-            self.part = self.part.min(self.rtt);
+            self.part = self.part.min(now - latest.max(self.sample_at));
             self.sample_end = 0;
         }
     }

@@ -60,6 +60,15 @@ impl Quantiles {
         })
     }
 
+    /// The sum of the durations below `limit`, and the sum of all, ns.
+    pub(crate) fn split_at(&self, limit: i64) -> (i64, i64) {
+        self.buckets.iter().fold((0, 0), |(below, all), &(bucket, count)| {
+            let sum = middle_of(bucket).min(self.max).saturating_mul(i64::from(count));
+            let below = if bucket < bucket_of(limit) { i64::saturating_add(below, sum) } else { below };
+            (below, i64::saturating_add(all, sum))
+        })
+    }
+
     /// How many lie between `low` and `high` (ns), to the resolution of a bucket.
     pub(crate) fn between(&self, low: i64, high: i64) -> u64 {
         let range = bucket_of(low)..=bucket_of(high);

@@ -15,11 +15,11 @@ use crate::ledger::Ledger;
 
 /// One connection with its ledger.
 #[derive(Debug)]
-pub struct Record {
+pub(crate) struct Record {
     /// What flow knows.
-    pub connection: Connection,
+    pub(crate) connection: Connection,
     /// Where its time went.
-    pub ledger: Ledger,
+    pub(crate) ledger: Ledger,
 }
 
 /// Records in one piece of memory; growing by pieces never copies what is there.

@@ -12,7 +12,7 @@ impl Connection {
         self.last = now;
         self.halves[from].packets += 1;
         self.halves[from].bytes += u64::from(udp.payload_len);
-        self.turn(from, now, facts);
+        self.turn(from, now, true, facts);
         self.keep_rhythm(from, now, udp.payload_len);
         self.halves[from].sent_at = now;
         facts.take(Fact::Settled { until: now });

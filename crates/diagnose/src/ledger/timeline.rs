@@ -148,7 +148,7 @@ impl Timeline {
         let Some(best) = best else { return (Slot::Unexplained, stop) };
         let mut slot = best.slot;
         stop = stop.min(best.until);
-        if let (Rank::Travelling, Some(speaker)) = (best.rank, speaker) {
+        if let (Slot::Travel0, Some(speaker)) = (best.slot, speaker) {
             slot = if speaker.slot == Slot::App1 { Slot::Travel1 } else { Slot::Travel0 };
             stop = stop.min(speaker.until);
         }
@@ -166,10 +166,6 @@ impl Timeline {
         self.count = kept as u8;
     }
 
-    /// Until when everything is booked.
-    pub(crate) fn frontier(&self) -> i64 {
-        self.frontier
-    }
 }
 
 impl Claim {
