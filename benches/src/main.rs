@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 use clap::{Parser, Subcommand};
-use tcpwhy_benches::labelled::{self, CASES, Case, Place};
+use tcpwhy_benches::labelled::{self, CASES, Case, Place, Places};
 use tcpwhy_benches::manifest::Manifest;
 use tcpwhy_benches::{compare, generate};
 
@@ -87,8 +87,10 @@ fn record(dir: &Path, only: &[String]) -> Result<()> {
         if !only.is_empty() && !only.iter().any(|prefix| case.name.starts_with(prefix.as_str())) {
             continue;
         }
-        record_one(case, &Place::loopback(), dir)?;
-        if case.veth {
+        if case.places != Places::Veth {
+            record_one(case, &Place::loopback(), dir)?;
+        }
+        if case.places != Places::Loopback {
             record_one(case, &Place::veth()?, dir)?;
         }
     }

@@ -14,8 +14,19 @@ pub struct Case {
     pub story: &'static str,
     /// The programs.
     pub program: Program,
-    /// Recorded over a veth pair as well, at both ends.
-    pub veth: bool,
+    /// Where it is recorded.
+    pub places: Places,
+}
+
+/// Where a case is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Places {
+    /// Over loopback.
+    Loopback,
+    /// Over loopback, and over a veth pair at both ends.
+    Both,
+    /// Over a veth pair only: loopback's round trip is shorter than the programs' wake-ups.
+    Veth,
 }
 
 /// The programs of a case.
@@ -44,25 +55,25 @@ pub const CASES: &[Case] = &[
         name: "split-request",
         story: "the client writes each request in two pieces under Nagle's algorithm and waits for the answer",
         program: Program::Chat(Chat { request: IN_TWO, ..Chat::PLAIN }),
-        veth: true,
+        places: Places::Both,
     },
     Case {
         name: "split-request-nodelay",
         story: "the client writes each request in two pieces with TCP_NODELAY",
         program: Program::Chat(Chat { request: IN_TWO, client_nodelay: true, ..Chat::PLAIN }),
-        veth: false,
+        places: Places::Loopback,
     },
     Case {
         name: "single-request",
         story: "the client writes each request at once",
         program: Program::Chat(Chat::PLAIN),
-        veth: false,
+        places: Places::Loopback,
     },
     Case {
         name: "thinking-server",
         story: "the server works 42 ms on each request, which the client writes at once",
         program: Program::Chat(Chat { server_think: LIKE_A_DELAYED_ACK, ..Chat::PLAIN }),
-        veth: true,
+        places: Places::Both,
     },
     Case {
         // Only an interactive connection delays its ACKs: Linux enters that mode when answers follow requests
@@ -76,25 +87,25 @@ pub const CASES: &[Case] = &[
             server_thinks_every: 4,
             ..Chat::PLAIN
         }),
-        veth: true,
+        places: Places::Both,
     },
     Case {
         name: "split-response",
         story: "the server writes header and body of each answer apart under Nagle's algorithm",
         program: Program::Chat(Chat { response: &[120, 400], ..Chat::PLAIN }),
-        veth: false,
+        places: Places::Loopback,
     },
     Case {
         name: "split-both",
         story: "client and server write each message in two pieces under Nagle's algorithm",
         program: Program::Chat(Chat { exchanges: 30, request: IN_TWO, response: &[120, 400], ..Chat::PLAIN }),
-        veth: false,
+        places: Places::Loopback,
     },
     Case {
         name: "cork-kept",
         story: "the client sets TCP_CORK, writes each request at once and never takes the cork off",
         program: Program::Chat(Chat { exchanges: 15, client_cork: true, ..Chat::PLAIN }),
-        veth: false,
+        places: Places::Loopback,
     },
     Case {
         name: "slow-reader",
@@ -105,7 +116,7 @@ pub const CASES: &[Case] = &[
             server_think: Duration::from_millis(40),
             receive_buffer: Some(65_536),
         }),
-        veth: true,
+        places: Places::Both,
     },
     Case {
         name: "small-receive-buffer",
@@ -116,25 +127,25 @@ pub const CASES: &[Case] = &[
             server_think: Duration::ZERO,
             receive_buffer: Some(4_096),
         }),
-        veth: true,
+        places: Places::Veth,
     },
     Case {
         name: "connection-per-request",
         story: "the client makes a new connection for every request",
         program: Program::Chat(Chat { connect_each: true, ..Chat::PLAIN }),
-        veth: true,
+        places: Places::Both,
     },
     Case {
         name: "thinking-client",
         story: "the client pauses 30 ms before each request",
         program: Program::Chat(Chat { client_think: Duration::from_millis(30), ..Chat::PLAIN }),
-        veth: false,
+        places: Places::Loopback,
     },
     Case {
         name: "steady-updates",
         story: "the server sends 12 bytes every 50 ms; the client only reads",
         program: Program::Updates(Updates { count: 60, bytes: 12, period: Duration::from_millis(50) }),
-        veth: false,
+        places: Places::Loopback,
     },
     Case {
         name: "split-request-thinking-server",
@@ -145,12 +156,12 @@ pub const CASES: &[Case] = &[
             server_think: Duration::from_millis(30),
             ..Chat::PLAIN
         }),
-        veth: false,
+        places: Places::Loopback,
     },
     Case {
         name: "single-upload",
         story: "the client sends 10,010 bytes in one write on a kept connection and is answered 2 bytes",
         program: Program::Chat(Chat { request: &[10_010], response: &[2], ..Chat::PLAIN }),
-        veth: false,
+        places: Places::Loopback,
     },
 ];

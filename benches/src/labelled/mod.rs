@@ -7,7 +7,7 @@ mod record;
 mod stream;
 mod truth;
 
-pub use cases::{CASES, Case, Program};
+pub use cases::{CASES, Case, Places, Program};
 pub use place::Place;
 pub use record::record;
 pub use truth::{CaptureFile, Exchange, Latency, Stream, Truth};

@@ -14,16 +14,27 @@ pub(crate) struct Must {
     pub(crate) cost: Option<Cost>,
 }
 
+/// Time that ledger lines must carry between them, to within [`crate::verdict::COST_TOLERANCE`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Booked {
+    /// The lines.
+    pub(crate) lines: &'static [&'static str],
+    /// What they add up to.
+    pub(crate) costs: &'static [Cost],
+}
+
 /// What is expected of one case.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expectation {
     /// The case.
     pub(crate) case: &'static str,
+    /// Where its time went, as far as the log knows.
+    pub(crate) booked: &'static [Booked],
     /// All of these.
     pub(crate) must: &'static [Must],
     /// None of these rules.
     pub(crate) must_not: &'static [&'static str],
-    /// Nothing of severity `problem`.
+    /// Nothing of severity `problem`, and next to no time lost to TCP.
     pub(crate) no_problem: bool,
     /// Whether the packets show how long the program waited: not where its data left the host late.
     pub(crate) latency_shows: bool,
@@ -64,12 +75,21 @@ const NOT_SPLIT: &[&str] = &[
 ];
 
 const PLAIN: Expectation =
-    Expectation { case: "", must: &[], must_not: &[], no_problem: false, latency_shows: true };
+    Expectation { case: "", booked: &[], must: &[], must_not: &[], no_problem: false, latency_shows: true };
+
+/// The lines that a wait for the ACK of a split message's head may stand on.
+const HELD: &[&str] = &["nagle", "delayed-ack"];
+const REQUEST_HELD: Booked = Booked { lines: HELD, costs: &[Cost::RequestHeld] };
+const RESPONSE_HELD: Booked = Booked { lines: HELD, costs: &[Cost::ResponseHeld] };
+const BOTH_HELD: Booked = Booked { lines: HELD, costs: &[Cost::RequestHeld, Cost::ResponseHeld] };
+const SERVER_THOUGHT: Booked = Booked { lines: &["server-app"], costs: &[Cost::ServerThought] };
+const CLIENT_THOUGHT: Booked = Booked { lines: &["client-app"], costs: &[Cost::ClientThought] };
 
 /// All of them.
 pub(crate) const EXPECTATIONS: &[Expectation] = &[
     Expectation {
         case: "split-request",
+        booked: &[REQUEST_HELD],
         must: &[Must { rule: SPLIT, side: "client", cost: Some(Cost::RequestHeld) }],
         must_not: NOT_SPLIT,
         ..PLAIN
@@ -78,24 +98,28 @@ pub(crate) const EXPECTATIONS: &[Expectation] = &[
     Expectation { case: "single-request", must_not: NAGLE, no_problem: true, ..PLAIN },
     Expectation {
         case: "thinking-server",
+        booked: &[SERVER_THOUGHT],
         must: &[Must { rule: &["slow-server"], side: "server", cost: Some(Cost::ServerThought) }],
         must_not: NAGLE,
         ..PLAIN
     },
     Expectation {
         case: "sometimes-thinking-server",
+        booked: &[SERVER_THOUGHT],
         must: &[Must { rule: &["slow-server"], side: "server", cost: Some(Cost::ServerThought) }],
         must_not: NAGLE,
         ..PLAIN
     },
     Expectation {
         case: "split-response",
+        booked: &[RESPONSE_HELD],
         must: &[Must { rule: SPLIT, side: "server", cost: Some(Cost::ResponseHeld) }],
         must_not: NOT_SPLIT,
         ..PLAIN
     },
     Expectation {
         case: "split-both",
+        booked: &[BOTH_HELD],
         must: &[
             Must { rule: SPLIT, side: "client", cost: Some(Cost::RequestHeld) },
             Must { rule: SPLIT, side: "server", cost: Some(Cost::ResponseHeld) },
@@ -105,6 +129,7 @@ pub(crate) const EXPECTATIONS: &[Expectation] = &[
     },
     Expectation {
         case: "cork-kept",
+        booked: &[REQUEST_HELD],
         must: &[Must { rule: &["cork-timeout"], side: "client", cost: Some(Cost::RequestHeld) }],
         must_not: &["nagle-delayed-ack", "nagle-hold", "split-write", "delayed-ack", "slow-server"],
         latency_shows: false,
@@ -130,6 +155,7 @@ pub(crate) const EXPECTATIONS: &[Expectation] = &[
     },
     Expectation {
         case: "thinking-client",
+        booked: &[CLIENT_THOUGHT],
         must: &[Must { rule: &["slow-client"], side: "client", cost: Some(Cost::ClientThought) }],
         must_not: NAGLE,
         ..PLAIN
@@ -142,6 +168,7 @@ pub(crate) const EXPECTATIONS: &[Expectation] = &[
     },
     Expectation {
         case: "split-request-thinking-server",
+        booked: &[REQUEST_HELD, SERVER_THOUGHT],
         must: &[
             Must { rule: SPLIT, side: "client", cost: Some(Cost::RequestHeld) },
             Must { rule: &["slow-server"], side: "server", cost: Some(Cost::ServerThought) },

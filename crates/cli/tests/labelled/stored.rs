@@ -46,7 +46,6 @@ stored! {
     cork_kept: "cork-kept",
     slow_reader: "slow-reader",
     slow_reader_veth: "slow-reader-veth",
-    small_receive_buffer: "small-receive-buffer",
     small_receive_buffer_veth: "small-receive-buffer-veth",
     connection_per_request: "connection-per-request",
     connection_per_request_veth: "connection-per-request-veth",

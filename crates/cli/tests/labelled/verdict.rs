@@ -6,12 +6,14 @@ use std::process::Command;
 use serde_json::Value;
 use tcpwhy_benches::labelled::Truth;
 
-use crate::expectations::{EXPECTATIONS, Expectation, Must};
+use crate::expectations::{Booked, EXPECTATIONS, Expectation, Must};
 
 /// How far a cost may be from the truth. Packets show neither the programs' system calls nor the scheduler.
 pub(crate) const COST_TOLERANCE: f64 = 0.10;
 /// How far latencies may be apart besides, in ms: two wake-ups of a thread on a machine with other work.
 const SCHEDULING_MS: f64 = 0.3;
+/// The ledger's lines on which TCP makes programs wait beyond the path's round trip.
+const LOST: &[&str] = &["queueing", "nagle", "delayed-ack", "cwnd", "rwnd", "recovery", "rto"];
 /// A ledger's lines are printed to the microsecond, and there are 13 of them and a duration.
 const ROUNDING_MS: f64 = 0.014;
 
@@ -42,6 +44,10 @@ fn analyse(capture: &Path) -> Value {
 fn faults_of_report(report: &Value, truth: &Truth, expectation: &Expectation, vantage: &str) -> Vec<String> {
     let mut faults = connections(report, truth, vantage);
     faults.extend(ledgers(report));
+    faults.extend(expectation.booked.iter().filter_map(|booked| misbooked(report, truth, booked)));
+    if expectation.no_problem {
+        faults.extend(lost(report));
+    }
     faults.extend(expectation.must.iter().filter_map(|must| missing(report, truth, must)));
     for finding in list(&report["findings"]) {
         let rule = text(&finding["rule"]);
@@ -92,6 +98,28 @@ fn ledgers(report: &Value) -> Vec<String> {
             .then(|| format!("connection {}: the ledger has {sum} ms of {duration} ms", connection["id"]))
     });
     off_balance.collect()
+}
+
+/// What is wrong with the time on the lines that `booked` names.
+fn misbooked(report: &Value, truth: &Truth, booked: &Booked) -> Option<String> {
+    let wanted: f64 = booked.costs.iter().map(|cost| cost.in_ms(truth)).sum();
+    let found = on_lines(report, booked.lines);
+    let close = (found - wanted).abs() <= COST_TOLERANCE * wanted + SCHEDULING_MS;
+    (!close).then(|| format!("{:?} took {wanted:.1} ms, booked are {found:.1} ms", booked.lines))
+}
+
+/// Time on the lines that mean a wait for TCP, where there was none.
+fn lost(report: &Value) -> Option<String> {
+    let duration = report["duration_ms"].as_f64()?;
+    let lost = on_lines(report, LOST);
+    let much = lost > COST_TOLERANCE * duration + SCHEDULING_MS;
+    much.then(|| {
+        format!("nothing was lost, booked are {lost:.1} ms of {duration:.1} ms: {}", report["ledger_ms"])
+    })
+}
+
+fn on_lines(report: &Value, lines: &[&str]) -> f64 {
+    lines.iter().filter_map(|&line| report["ledger_ms"][line].as_f64()).sum()
 }
 
 /// What is wrong with the findings that `must` asks for.
