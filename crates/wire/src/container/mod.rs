@@ -1,11 +1,16 @@
 //! Capture files to frames: pcap, pcapng, and either compressed with gzip or zstd.
 //!
-//! [`open`] looks at the first bytes and answers with a [`Reader`] of frames, or hands the bytes on where they
+//! [`open()`] looks at the first bytes and answers with a [`Reader`] of frames, or hands the bytes on where they
 //! are no capture file, so that the caller can try them as text. The reader streams: it holds one buffer of
-//! [`window::CAPACITY`] bytes, lends frames out of it, and returns a frame as soon as its last byte has arrived.
+//! 256 KiB (up to 1 MiB where a block is that long), lends frames out of it, and returns a frame as soon as its
+//! last byte has arrived.
 //!
 //! Nothing in a file is believed: a file that is cut short, damaged or unreadable from some byte on yields
 //! every frame before that byte, and [`Reader::notes`] says where it ended and why.
+//!
+//! The records are taken apart here and not by pcap-parser 0.17, which is an oracle in the tests. On warm captures
+//! of 74-byte frames, beyond the cost of `read` itself: pcap 5 ns a packet here and there, pcapng 10 ns here and
+//! 40 there. It also reads some pcapng times wrong and ends at the first block that it cannot parse.
 
 mod bytes;
 mod end;
