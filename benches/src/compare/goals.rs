@@ -56,7 +56,7 @@ pub(super) fn share_of_reading(row: &Row) -> Option<Goal> {
 
 /// Packets a second.
 pub(super) fn packets_a_second(row: &Row) -> Option<Goal> {
-    at_least(row.capture.packets as f64 / row.run(TCPWHY)?.seconds, Some(PACKETS_A_SECOND))
+    at_least(row.capture.packets as f64 / row.seconds(TCPWHY)?, Some(PACKETS_A_SECOND))
 }
 
 /// Bytes of memory a connection beyond what tcpwhy takes for a tiny capture.

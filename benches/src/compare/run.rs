@@ -7,19 +7,42 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use wait4::Wait4;
 
+/// What speeds are reckoned by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Clock {
+    /// Wall time: what people wait for.
+    Wall,
+    /// Processor time: comparable on a machine that has other work too. Fair to tools of one thread alone.
+    Cpu,
+}
+
 /// One run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     /// Wall time, from start to end, in seconds.
-    pub seconds: f64,
+    pub wall: f64,
+    /// Time on a processor, its own and the kernel's for it, in seconds.
+    pub cpu: f64,
     /// Most memory resident at a time, in bytes.
     pub peak_bytes: u64,
 }
 
 impl Run {
-    /// The shorter time and the larger memory of two runs of the same command.
+    /// The time by the clock that was asked for, in seconds.
+    pub(super) fn seconds(&self, clock: Clock) -> f64 {
+        match clock {
+            Clock::Wall => self.wall,
+            Clock::Cpu => self.cpu,
+        }
+    }
+
+    /// The shorter times and the larger memory of two runs of the same command.
     pub(super) fn best(self, other: Self) -> Self {
-        Self { seconds: self.seconds.min(other.seconds), peak_bytes: self.peak_bytes.max(other.peak_bytes) }
+        Self {
+            wall: self.wall.min(other.wall),
+            cpu: self.cpu.min(other.cpu),
+            peak_bytes: self.peak_bytes.max(other.peak_bytes),
+        }
     }
 }
 
@@ -36,7 +59,8 @@ pub(super) fn run(program: &str, arguments: &[String]) -> Result<Run> {
     let mut complaint = Vec::new();
     child.stderr.take().context("standard error is piped")?.read_to_end(&mut complaint)?;
     let used = child.wait4()?;
-    let seconds = began.elapsed().as_secs_f64();
+    let wall = began.elapsed().as_secs_f64();
+    let cpu = (used.rusage.utime + used.rusage.stime).as_secs_f64();
     let complaint = String::from_utf8_lossy(&complaint);
     ensure!(
         used.status.success(),
@@ -45,5 +69,5 @@ pub(super) fn run(program: &str, arguments: &[String]) -> Result<Run> {
         used.status,
         complaint.trim()
     );
-    Ok(Run { seconds, peak_bytes: used.rusage.maxrss })
+    Ok(Run { wall, cpu, peak_bytes: used.rusage.maxrss })
 }
