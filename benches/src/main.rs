@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 use clap::{Parser, Subcommand};
+use tcpwhy_benches::compare::{self, Clock, Options};
+use tcpwhy_benches::generate;
 use tcpwhy_benches::labelled::{self, CASES, Case, Place, Places};
 use tcpwhy_benches::manifest::Manifest;
-use tcpwhy_benches::{compare, generate};
 
 /// Where the large captures are, seen from the workspace's root.
 const CAPTURES: &str = "benches/captures";
@@ -46,6 +47,9 @@ enum Verb {
         /// A tool to leave out (tshark, tcptrace, "tcpwhy json", "read only"); may be repeated
         #[arg(long)]
         without: Vec<String>,
+        /// What speeds are reckoned by
+        #[arg(long, default_value = "wall")]
+        clock: Clock,
         /// Only captures whose name begins like this; may be repeated
         #[arg(long)]
         only: Vec<String>,
@@ -68,7 +72,9 @@ fn main() -> Result<()> {
             ensure!(scale > 0.0 && scale <= 10.0, "--scale wants a number above 0 and up to 10");
             generate::generate(&dir, scale, &only)
         }
-        Some(Verb::Compare { dir, tool, without, only }) => compare::compare(&dir, &tool, &without, &only),
+        Some(Verb::Compare { dir, tool, without, clock, only }) => {
+            compare::compare(&Options { dir: &dir, tcpwhy: &tool, without: &without, only: &only, clock })
+        }
         Some(Verb::Record { dir, only }) => record(&dir, &only),
     }
 }
@@ -78,7 +84,8 @@ fn bench() -> Result<()> {
     if Manifest::load(dir).is_err() {
         generate::generate(dir, 1.0, &[])?;
     }
-    compare::compare(dir, Path::new(TCPWHY), &[], &[])
+    let tcpwhy = Path::new(TCPWHY);
+    compare::compare(&Options { dir, tcpwhy, without: &[], only: &[], clock: Clock::Wall })
 }
 
 fn record(dir: &Path, only: &[String]) -> Result<()> {

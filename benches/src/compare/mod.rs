@@ -12,13 +12,33 @@ use anyhow::{Context, Result};
 
 use crate::manifest::{Capture, Manifest};
 use goals::Goal;
+pub use run::Clock;
 use run::Run;
 use tools::{READ, TCPTRACE, TCPWHY, TCPWHY_JSON, TSHARK, Tool, tools};
+
+/// On a quiet machine, a tool that reads from the page cache is on a processor for at least this share of its time.
+const QUIET_SHARE: f64 = 0.9;
+
+/// What to measure, and how.
+#[derive(Debug)]
+pub struct Options<'a> {
+    /// Folder of the captures.
+    pub dir: &'a Path,
+    /// The tcpwhy to measure.
+    pub tcpwhy: &'a Path,
+    /// Names of tools to leave out.
+    pub without: &'a [String],
+    /// Beginnings of the names of captures to take; all of them where there is none.
+    pub only: &'a [String],
+    /// What speeds are reckoned by.
+    pub clock: Clock,
+}
 
 /// One capture's measurements, by tool.
 struct Row {
     capture: Capture,
     runs: BTreeMap<&'static str, Run>,
+    clock: Clock,
 }
 
 impl Row {
@@ -28,12 +48,22 @@ impl Row {
 
     /// How many times as fast as `tool` tcpwhy is.
     fn ratio(&self, tool: &str) -> Option<f64> {
-        Some(self.run(tool)?.seconds / self.run(TCPWHY)?.seconds)
+        Some(self.seconds(tool)? / self.seconds(TCPWHY)?)
+    }
+
+    fn seconds(&self, tool: &str) -> Option<f64> {
+        Some(self.run(tool)?.seconds(self.clock))
+    }
+
+    /// Whether tcpwhy had to share its processor with other work.
+    fn disturbed(&self) -> bool {
+        self.run(TCPWHY).is_some_and(|run| run.cpu < QUIET_SHARE * run.wall)
     }
 }
 
-/// Measures all captures in `dir` with every tool but those in `without`, and prints the tables.
-pub fn compare(dir: &Path, tcpwhy: &Path, without: &[String], only: &[String]) -> Result<()> {
+/// Measures the captures with the tools, and prints the tables.
+pub fn compare(options: &Options) -> Result<()> {
+    let &Options { dir, tcpwhy, without, only, clock } = options;
     let manifest = Manifest::load(dir)?;
     let tools = usable(tools(tcpwhy), without);
     let mut rows = Vec::new();
@@ -41,20 +71,29 @@ pub fn compare(dir: &Path, tcpwhy: &Path, without: &[String], only: &[String]) -
         if capture.name == "tiny" || !wanted(&capture.name, only) {
             continue;
         }
-        rows.push(measure(capture, dir, &tools)?);
+        rows.push(measure(capture, dir, &tools, clock)?);
     }
     let tiny = manifest.named("tiny").context("no tiny capture: run `generate` again")?;
     let tcpwhy_alone: Vec<Tool> = tools.into_iter().filter(|tool| tool.name == TCPWHY).collect();
-    let tiny_peak = measure(tiny, dir, &tcpwhy_alone)?.run(TCPWHY).map_or(0, |run| run.peak_bytes);
-    anstream::println!(
-        "MB/s (thousand packets/s), warm cache, the best of three runs; tcptrace and tshark run once:\n"
-    );
+    let tiny_peak = measure(tiny, dir, &tcpwhy_alone, clock)?.run(TCPWHY).map_or(0, |run| run.peak_bytes);
+    anstream::println!("MB/s (thousand packets/s), warm cache, {};", by(clock));
+    anstream::println!("the best of three runs, one of tcptrace and tshark:\n");
     anstream::println!("{}", speeds(&rows));
     anstream::println!("Against the goals (in parentheses; `MISSED` where missed):\n");
     anstream::println!("{}", against_goals(&rows, tiny_peak));
     anstream::println!("Peak memory, MiB (tcpwhy on a tiny capture: {}):\n", mebibytes(tiny_peak));
     anstream::println!("{}", memory(&rows));
+    if clock == Clock::Wall && rows.iter().any(Row::disturbed) {
+        anstream::println!("The machine had other work to do: these speeds are too low. Try --clock cpu.");
+    }
     Ok(())
+}
+
+fn by(clock: Clock) -> &'static str {
+    match clock {
+        Clock::Wall => "by wall time",
+        Clock::Cpu => "by processor time",
+    }
 }
 
 fn wanted(name: &str, only: &[String]) -> bool {
@@ -75,7 +114,7 @@ fn usable(tools: Vec<Tool>, without: &[String]) -> Vec<Tool> {
         .collect()
 }
 
-fn measure(capture: &Capture, dir: &Path, tools: &[Tool]) -> Result<Row> {
+fn measure(capture: &Capture, dir: &Path, tools: &[Tool], clock: Clock) -> Result<Row> {
     let path = dir.join(&capture.file);
     let mut file = std::fs::File::open(&path).with_context(|| format!("cannot open {}", path.display()))?;
     // Into the page cache: the disk's speed is not what is compared.
@@ -88,16 +127,16 @@ fn measure(capture: &Capture, dir: &Path, tools: &[Tool]) -> Result<Row> {
             Err(why) => anstream::eprintln!("{}: {} FAILED: {why:#}", capture.name, tool.name),
         }
     }
-    Ok(Row { capture: capture.clone(), runs })
+    Ok(Row { capture: capture.clone(), runs, clock })
 }
 
 const COLUMNS: [&str; 5] = [READ, TCPWHY, TCPWHY_JSON, TCPTRACE, TSHARK];
 
 fn speeds(rows: &[Row]) -> String {
     let cell = |row: &Row, tool: &str| {
-        row.run(tool).map_or_else(dash, |run| {
-            let megabytes = row.capture.bytes as f64 / run.seconds / 1e6;
-            let kilopackets = row.capture.packets as f64 / run.seconds / 1e3;
+        row.seconds(tool).map_or_else(dash, |seconds| {
+            let megabytes = row.capture.bytes as f64 / seconds / 1e6;
+            let kilopackets = row.capture.packets as f64 / seconds / 1e3;
             format!("{megabytes:.0} ({kilopackets:.0})")
         })
     };
