@@ -30,6 +30,10 @@ pub struct CaptureInfo {
 /// one machine's processors differ by microseconds. ns.
 const CLOCK_STEP: i64 = 1_000_000;
 
+/// No packet is farther from the first than this, 4.6 years: hostile clocks must not overflow a sum of some
+/// durations. Times beyond it are taken as this far. ns.
+const FARTHEST: i64 = 1 << 57;
+
 /// How often and how far the capture's clock ran backwards.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ClockSteps {
@@ -45,6 +49,8 @@ pub struct Analyzer {
     table: Table,
     latest: i64,
     started: bool,
+    /// Time of the first packet, ns.
+    epoch: i64,
     steps: ClockSteps,
 }
 
@@ -77,6 +83,7 @@ impl Analyzer {
 
     fn take(&mut self, packet: &Packet, tag: u32, guess: Option<u32>) {
         self.watch_clock(packet);
+        let time = packet.time.clamp(self.epoch - FARTHEST, self.epoch + FARTHEST);
         let (key, from) = Key::of(packet);
         let mut found = self.table.find(&key, tag, guess);
         if let (Some(index), Transport::Tcp(tcp)) = (found, &packet.transport)
@@ -84,23 +91,27 @@ impl Analyzer {
         {
             found = None;
         }
-        let Some(index) = found.or_else(|| self.table.insert(key, tag, packet.time)) else { return };
+        let Some(index) = found.or_else(|| self.table.insert(key, tag, time)) else { return };
         let Record { connection, ledger } = self.table.get_mut(index);
         match &packet.transport {
-            Transport::Tcp(tcp) => connection.handle(packet, tcp, from, ledger),
-            Transport::Udp(udp) => connection.handle_datagram(packet, *udp, from, ledger),
+            Transport::Tcp(tcp) => connection.handle(packet.number, time, tcp, from, ledger),
+            Transport::Udp(udp) => connection.handle_datagram(time, *udp, from, ledger),
         }
     }
 
     fn watch_clock(&mut self, packet: &Packet) {
-        let back = self.latest - packet.time;
+        let back = self.latest.saturating_sub(packet.time);
         if self.started && back > CLOCK_STEP {
             self.steps.count += 1;
             if back > self.steps.worst {
                 self.steps = ClockSteps { worst: back, packet: packet.number, at: packet.time, ..self.steps };
             }
         }
-        self.started = true;
+        if !self.started {
+            self.started = true;
+            // Half the range of an i64 leaves room for every sum of two times.
+            self.epoch = packet.time.clamp(i64::MIN / 2, i64::MAX / 2);
+        }
         self.latest = packet.time;
     }
 
@@ -112,5 +123,19 @@ impl Analyzer {
             ledger.finish(connection.last, connection.whose_turn());
         }
         Diagnosis::new(info, self.table, self.steps)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::flow::half::Half;
+    use crate::flow::table::Record;
+    use crate::ledger::Ledger;
+
+    /// A million connections have to fit in 1 GiB with everything that hangs on them.
+    #[test]
+    fn a_record_is_small() {
+        eprintln!("half {} ledger {} record {}", size_of::<Half>(), size_of::<Ledger>(), size_of::<Record>());
+        assert!(size_of::<Record>() <= 1024);
     }
 }

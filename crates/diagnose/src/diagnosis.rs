@@ -130,7 +130,7 @@ fn connection_report(id: u64, record: &Record, names: &Names, origin: i64) -> Co
         duration_ms: ms(connection.last - connection.first),
         base_rtt_ms: connection.base_round_trip().map(ms),
         ledger_ms: in_ms(&lines),
-        packets: PerDirection { to_server: to_server.packets, to_client: to_client.packets },
+        packets: PerDirection { to_server: u64::from(to_server.packets), to_client: u64::from(to_client.packets) },
         bytes: PerDirection { to_server: to_server.bytes, to_client: to_client.bytes },
         exchanges: exchanges(connection, &lines),
         cadence: [(Side::Client, to_server), (Side::Server, to_client)]
@@ -147,9 +147,9 @@ pub(crate) fn vantage(connection: &Flow) -> Vantage {
     let (to_server, to_client) = (&connection.halves[client], &connection.halves[1 - client]);
     if connection.established != i64::MIN / 4 && to_server.part != UNKNOWN && to_client.part != UNKNOWN {
         return match (to_client.part, to_server.part) {
-            (c, s) if c * NEARER <= s => Vantage::Client,
-            (c, s) if s * NEARER <= c => Vantage::Server,
-            (c, s) if c + s >= SHORT_PATH => Vantage::Middle,
+            (c, s) if c <= s / NEARER => Vantage::Client,
+            (c, s) if s <= c / NEARER => Vantage::Server,
+            (c, s) if c.max(s) >= SHORT_PATH / 2 => Vantage::Middle,
             _ => Vantage::Unknown,
         };
     }
@@ -166,7 +166,7 @@ fn exchanges(connection: &Flow, lines: &Lines) -> Option<Exchanges> {
     if !exchanges.is_request_response() {
         return None;
     }
-    let latency = exchanges.latency.as_deref()?;
+    let latency = &exchanges.latency;
     Some(Exchanges {
         count: latency.count(),
         p50_ms: ms(latency.quantile(0.5)),

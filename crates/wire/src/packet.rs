@@ -7,6 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// A host: an IPv6 address, an IPv4 address in its v4-mapped form (RFC 4291 section 2.5.5.2), or a host
 /// that a text capture knows only by name (see [`Names`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(Rust, packed(8))]
 pub struct Address(pub u128);
 
 /// Upper half of the addresses that stand for names: the dummy prefix `100:0:0:1::/64` of RFC 9780, which no

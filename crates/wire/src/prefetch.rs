@@ -4,15 +4,20 @@
 //! a batch of packets before working on the first one hides most of that wait (ARCHITECTURE.md has the
 //! figure).
 
-/// Asks the processor to load the cache line `value` starts in. Changes nothing, whatever the address.
+/// Bytes of a cache line.
+#[cfg(target_arch = "x86_64")]
+const LINE: usize = 64;
+
+/// Asks the processor to load every cache line of `value`. Changes nothing, whatever the address.
 #[inline(always)]
 #[allow(unsafe_code)]
-pub fn line_of<T>(value: &T) {
+pub fn lines_of<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: PREFETCHT0 never faults and reads nothing the program can observe.
-    unsafe {
+    for offset in (0..size_of::<T>()).step_by(LINE) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast());
+        // SAFETY: the address lies inside `value`; PREFETCHT0 never faults and reads nothing the program can
+        // observe.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast::<i8>().add(offset)) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = value;

@@ -4,19 +4,19 @@
 //! segment that leaves within the sender's own reaction time of an ACK was waiting for that ACK; one that
 //! leaves on its own was waiting for its program.
 
-use tcpwhy_wire::{Packet, Socket, Tcp, TcpFlags};
+use tcpwhy_wire::{Socket, Tcp, TcpFlags};
 
 use super::exchange::Exchanges;
 use super::fact::{Cause, End, Fact, Facts, Wait};
 use super::half::{Acked, Half, NEVER, UNKNOWN};
-use super::rhythm::{MESSAGE_GAP, Rhythm};
+use super::rhythm::{MESSAGE_GAP, RHYTHM_RUN, Rhythm};
 use super::sequence;
 use super::table::Key;
 
 /// How long after the event that freed it a segment may leave and still count as freed by it, beyond the
 /// round trip to the sender: a kernel answers an ACK in its receive path, in well under 0.1 ms; a loaded one,
 /// or a virtual machine, takes up to about 1 ms. ns.
-const RELEASE_TOLERANCE: i64 = 1_000_000;
+pub(crate) const RELEASE_TOLERANCE: i64 = 1_000_000;
 /// Share of the round trip to the sender by which its reaction may vary (jitter of the path).
 const JITTER_SHARE: i64 = 4;
 /// An ACK that passed later than this share of the round trip to the sender cannot have reached it yet.
@@ -41,19 +41,6 @@ const CLOCKED_MOST: i64 = 250_000_000;
 const ACK_HELD: i64 = 20_000_000;
 /// …unless the path's own round trip is so long that this share of it is still jitter.
 const ACK_HELD_SHARE: i64 = 2;
-/// Silence before a retransmission that only a timer explains: Linux's shortest RTO is 200 ms
-/// (`TCP_RTO_MIN`), RFC 6298 section 2.4 says 1 s; less a quarter for the coarse clocks of old stacks. ns.
-const TIMER_SILENCE: i64 = 150_000_000;
-/// A lost segment's successor draws a tail-loss probe after two round trips (RFC 8985 section 7.2), which is
-/// a timer as well.
-const PROBE_ROUND_TRIPS: i64 = 2;
-/// An ACK within this many round trips of a retransmission is the answer to it.
-const ANSWER_ROUND_TRIPS: i64 = 2;
-/// Duplicate ACKs that trigger fast retransmit (RFC 5681 section 3.2).
-const DUP_ACKS: u8 = 3;
-/// A hole filled sooner than this was reordering, not loss (RACK's reordering window is a quarter of the
-/// round trip, RFC 8985 section 6.2; this is its floor). ns.
-const REORDERING: i64 = 3_000_000;
 /// Linux releases a corked tail when its 200 ms timer fires; with a tick of 4 ms and the timer wheel's
 /// rounding that is 204 to 212 ms later, more on a busy machine (`TCP_RTO_MIN`). A sleep of 200 ms ends
 /// within 1.5 ms. ns.
@@ -78,6 +65,8 @@ pub struct Connection {
     pub(crate) client: Option<End>,
     pub(crate) first: i64,
     pub(crate) last: i64,
+    /// Time of the packet before the present one.
+    pub(crate) previous: i64,
     /// Sequence number of the SYN, to tell its retransmission from a new connection.
     syn: Option<u32>,
     /// When the last SYN and the first SYN-ACK passed; `NEVER` where not seen.
@@ -105,6 +94,7 @@ impl Connection {
             client: client_by_port(ends),
             first: time,
             last: time,
+            previous: time,
             syn: None,
             syn_at: NEVER,
             syn_number: 0,
@@ -139,13 +129,6 @@ impl Connection {
         if all == 0 { 1.0 } else { within as f64 / all as f64 }
     }
 
-    /// The cache lines that nearly every packet touches.
-    #[inline]
-    pub(crate) fn hot_lines(&self) -> [&u64; 6] {
-        let [a, b] = &self.halves;
-        [&a.next, &a.packets, &a.freed_number, &b.next, &b.packets, &b.freed_number]
-    }
-
     /// Shortest round trip of the whole path, ns; `None` where it was not measured beyond doubt: without a
     /// handshake, the shortest time to an ACK may be a delayed ACK's.
     pub fn base_round_trip(&self) -> Option<i64> {
@@ -154,14 +137,14 @@ impl Connection {
         (a != UNKNOWN && b != UNKNOWN && sure(a) && sure(b)).then(|| a + b)
     }
 
-    /// Takes one packet sent by `from`, and publishes what it shows.
-    pub(crate) fn handle(&mut self, packet: &Packet, tcp: &Tcp, from: End, facts: &mut impl Facts) {
+    /// Takes packet `number`, sent by `from` at `time`, and publishes what it shows.
+    pub(crate) fn handle(&mut self, number: u64, time: i64, tcp: &Tcp, from: End, facts: &mut impl Facts) {
         // Clocks of several processors differ by microseconds; time that runs backwards would be booked twice.
-        let now = packet.time.max(self.last);
-        self.last = now;
-        self.halves[from].packets += 1;
+        let now = time.max(self.last);
+        (self.previous, self.last) = (self.last, now);
+        self.halves[from].packets = self.halves[from].packets.saturating_add(1);
         if tcp.flags.has(TcpFlags::SYN) {
-            return self.handle_syn(packet.number, tcp, from, now, facts);
+            return self.handle_syn(number, tcp, from, now, facts);
         }
         if tcp.flags.has(TcpFlags::ECE) {
             self.halves[from].ecn_marks += 1;
@@ -171,13 +154,13 @@ impl Connection {
         }
         let pure = tcp.payload_len == 0 && !tcp.flags.has(TcpFlags::FIN);
         if tcp.flags.has(TcpFlags::ACK) {
-            self.handle_ack(packet.number, tcp, from, now, pure, facts);
+            self.handle_ack(number, tcp, from, now, pure, facts);
         }
         if pure {
             self.halves[from].pure_acks += 1;
             self.halves[from].start(tcp.seq);
         } else {
-            self.handle_data(packet.number, tcp, from, now, facts);
+            self.handle_data(number, tcp, from, now, facts);
         }
     }
 
@@ -278,54 +261,15 @@ impl Connection {
         } else {
             host.slow = host.slow.saturating_add(1);
         }
-        if self.halves[1 - from].recover != 0 {
+        if self.halves[1 - from].is_repairing() {
             self.end_recovery(1 - from, number, now, facts);
         } else if waited > gap_most {
             self.draining(1 - from, acked, number, now, gap_most, facts);
         }
     }
 
-    /// A repair is over when everything that was outstanding at its start is ACKed (RFC 6582 section 3.2).
-    fn end_recovery(&mut self, end: End, number: u64, now: i64, facts: &mut impl Facts) {
-        let half = &self.halves[end];
-        if half.acked < half.recover {
-            return;
-        }
-        let answered = now - half.repaired_at;
-        let round_trip = half.part_or_zero() + self.halves[1 - end].part_or_zero();
-        let prompt = answered <= ANSWER_ROUND_TRIPS * round_trip + RELEASE_TOLERANCE;
-        let blocked = half.edge_before.saturating_sub(half.next) < u64::from(half.full_size());
-        self.halves[end].recover = 0;
-        if half_was_probing(&self.halves[end], prompt, blocked) {
-            // What was sent again had not been lost: the receiver had no room, and the wait goes on.
-            return;
-        }
-        self.publish_repair(end, number, now, facts);
-        let half = &mut self.halves[end];
-        (half.sent_at, half.sent_number) = (half.repaired_at.max(half.sent_at), half.repaired_number);
-    }
-
-    /// Books a repair: the timer's silence, if one began it, and the time until all was ACKed.
-    fn publish_repair(&self, end: End, number: u64, now: i64, facts: &mut impl Facts) {
-        let half = &self.halves[end];
-        let mut since = half.recover_from;
-        if half.quiet_since != NEVER {
-            if since < half.quiet_since {
-                let packets = [half.recover_number, half.quiet_number, half.quiet_number];
-                let until = half.quiet_since;
-                facts.take(Fact::Wait(Wait { cause: Cause::Recovery, end, from: since, until, packets }));
-            }
-            since = half.repaired_at;
-            let packets = [half.quiet_number, half.repaired_number, half.repaired_number];
-            let (from, until) = (half.quiet_since, half.repaired_at);
-            facts.take(Fact::Wait(Wait { cause: Cause::Timeout, end, from, until, packets }));
-        }
-        let packets = [half.recover_number, number, number];
-        facts.take(Fact::Wait(Wait { cause: Cause::Recovery, end, from: since, until: now, packets }));
-    }
-
     /// The sender has fallen silent and ACKs for several full segments still come in: the path is draining.
-    fn draining(
+    pub(crate) fn draining(
         &mut self,
         end: End,
         acked: Acked,
@@ -356,7 +300,7 @@ impl Connection {
     /// The round trip between the capture point and `end`, as far as it may be used to tell what a segment of
     /// `end` reacted to. Without a handshake the shortest reaction seen may itself be a delayed ACK.
     #[inline]
-    fn reaction_part(&self, end: End) -> i64 {
+    pub(crate) fn reaction_part(&self, end: End) -> i64 {
         let part = self.halves[1 - end].part_or_zero();
         if self.established != NEVER || part < TRUSTED_PART { part } else { 0 }
     }
@@ -368,7 +312,7 @@ impl Connection {
 
     /// Longest gap between full segments of `end` that still counts as bytes flowing at the path's rate.
     #[inline]
-    fn clocked_gap(&self, end: End) -> i64 {
+    pub(crate) fn clocked_gap(&self, end: End) -> i64 {
         let round_trip = self.halves[end].rtt + self.halves[1 - end].part_or_zero();
         (round_trip / CLOCKED_SHARE).clamp(BACK_TO_BACK, CLOCKED_MOST)
     }
@@ -389,7 +333,7 @@ impl Connection {
         }
         half.segments = half.segments.saturating_add(1);
         if end <= half.next {
-            self.handle_old_data(seq, end, number, from, now, facts);
+            self.handle_old_data((seq, end), number, from, now, facts);
         } else {
             self.handle_new_data(seq, end, number, tcp.payload_len, from, now, facts);
         }
@@ -408,57 +352,6 @@ impl Connection {
         self.settle(now, facts);
     }
 
-    /// A segment that begins before what was sent last: a retransmission, or one that comes late.
-    fn handle_old_data(
-        &mut self,
-        seq: u64,
-        end: u64,
-        number: u64,
-        from: End,
-        now: i64,
-        facts: &mut impl Facts,
-    ) {
-        let reordering = REORDERING.max(self.clocked_gap(from));
-        let reaction = self.reaction_part(from);
-        let half = &mut self.halves[from];
-        let fills_hole = half.hole.1 != 0 && seq >= half.hole.0 && seq < half.hole.1;
-        if fills_hole {
-            half.bytes += end - seq;
-            if seq == half.hole.0 {
-                half.hole.0 = end;
-            }
-            if half.hole.0 >= half.hole.1 {
-                half.hole = (0, 0);
-            }
-            if now - half.hole_at < reordering {
-                return;
-            }
-        } else if end <= half.acked {
-            // Needless: the ACK had already passed here.
-            half.retransmitted = half.retransmitted.saturating_add(1);
-            return;
-        }
-        half.retransmitted = half.retransmitted.saturating_add(1);
-        half.spoil_sample();
-        let round_trip = half.rtt + reaction;
-        let quiet_since = half.sent_at.max(half.heard_at);
-        let silence = now - quiet_since;
-        let probe = (PROBE_ROUND_TRIPS * round_trip).max(REORDERING);
-        let by_timer = silence >= TIMER_SILENCE + reaction
-            || (half.dup_acks == 0 && !fills_hole && round_trip > 0 && silence >= probe);
-        if half.recover == 0 {
-            half.recover = half.next;
-            half.recover_number = number;
-            half.recover_from = if half.dup_acks >= DUP_ACKS { half.dup_since } else { now };
-            half.quiet_since = NEVER;
-        }
-        if by_timer && half.quiet_since == NEVER {
-            (half.quiet_since, half.quiet_number) = (quiet_since, half.sent_number);
-        }
-        (half.repaired_at, half.repaired_number) = (now, number);
-        self.settle(now, facts);
-    }
-
     #[allow(clippy::too_many_arguments, reason = "a segment's place, its packet, and where facts go")]
     fn handle_new_data(
         &mut self,
@@ -472,19 +365,14 @@ impl Connection {
     ) {
         let half = &mut self.halves[from];
         if seq > half.next {
-            if half.hole.1 == 0 {
-                half.hole = (half.next, seq);
-                half.hole_at = now;
-            } else {
-                half.hole.1 = seq;
-            }
+            half.open_hole(seq, now);
         }
         let full_size = half.full_size();
         let full = len >= full_size;
         half.offloaded += u32::from(len > full_size && half.mss != 0);
         let gap = now - half.sent_at;
         let clocked = self.clocked_gap(from);
-        let flowing = self.halves[from].last_full && gap <= clocked && self.halves[from].recover == 0;
+        let flowing = self.halves[from].last_full && gap <= clocked && !self.halves[from].is_repairing();
         if flowing {
             self.flow_on(from, now, number, facts);
         } else {
@@ -492,12 +380,17 @@ impl Connection {
             self.turn(from, now, free, facts);
         }
         self.begin_burst(from, now, gap > clocked);
+        self.change_speaker(from);
         self.record_send(seq, end, number, len, full, from, now);
+        facts.take(Fact::Settled { until: self.unresolved_since(now) });
+    }
+
+    #[inline]
+    pub(crate) fn change_speaker(&mut self, from: End) {
         if self.last_spoke != from {
             self.halves[1 - from].run = 0;
             self.last_spoke = from;
         }
-        facts.take(Fact::Settled { until: self.unresolved_since(now) });
     }
 
     /// One more segment of a message or a bulk transfer that flows at the path's rate.
@@ -559,16 +452,19 @@ impl Connection {
             half.small_end = end;
         }
         if gap >= MESSAGE_GAP {
-            half.run = half.run.saturating_add(1);
-            half.run_longest = half.run_longest.max(half.run);
             self.keep_rhythm(from, now, len);
         }
     }
 
+    /// Counts a message of a side that has been silent for a while.
     pub(crate) fn keep_rhythm(&mut self, from: End, now: i64, len: u32) {
-        match &mut self.halves[from].rhythm {
+        let half = &mut self.halves[from];
+        half.run = half.run.saturating_add(1);
+        half.run_longest = half.run_longest.max(half.run);
+        match &mut half.rhythm {
             Some(rhythm) => rhythm.add(now, now - rhythm.last, len),
-            empty => *empty = Some(Box::new(Rhythm::starting(now, len))),
+            empty if half.run >= RHYTHM_RUN => *empty = Some(Box::new(Rhythm::starting(now, len))),
+            _ => {}
         }
     }
 
@@ -584,7 +480,7 @@ impl Connection {
         facts.take(Fact::Spoke { end, time: now });
     }
 
-    fn settle(&mut self, now: i64, facts: &mut impl Facts) {
+    pub(crate) fn settle(&mut self, now: i64, facts: &mut impl Facts) {
         facts.take(Fact::Settled { until: self.unresolved_since(now) });
     }
 
@@ -594,9 +490,9 @@ impl Connection {
         let mut since = now;
         for end in 0..2 {
             let half = &self.halves[end];
-            if half.recover != 0 {
-                let quiet = if half.quiet_since == NEVER { now } else { half.quiet_since };
-                since = since.min(half.recover_from).min(quiet).min(half.sent_at.max(self.first));
+            if let Some(repair) = half.repair() {
+                let quiet = if repair.quiet_since == NEVER { now } else { repair.quiet_since };
+                since = since.min(repair.recover_from).min(quiet).min(half.sent_at.max(self.first));
             } else if half.sent_at < since && self.may_be_blocked(end, now) {
                 since = half.sent_at;
             }
@@ -648,7 +544,7 @@ impl Connection {
         facts: &mut impl Facts,
     ) -> bool {
         let half = &self.halves[from];
-        if half.recover != 0 {
+        if half.is_repairing() {
             return false;
         }
         if half.sent_at == NEVER || !self.is_freed(from, now) {
@@ -740,6 +636,10 @@ impl Connection {
         self.note_reaction(end, now);
         let half = &mut self.halves[end];
         half.holds.get_or_insert_default().add(half.freed_at - half.sent_at);
+        if let Some(rhythm) = &mut half.rhythm {
+            let units = rhythm.units(len);
+            rhythm.periods.add((now - half.sent_at) / units);
+        }
         facts.take(Fact::Wait(wait));
     }
 
@@ -811,20 +711,12 @@ impl Connection {
     pub(crate) fn finish(&mut self, facts: &mut impl Facts) {
         let now = self.last;
         for end in 0..2 {
-            if self.halves[end].recover != 0 {
-                let number = self.halves[end].repaired_number;
-                self.publish_repair(end, number, now, facts);
-            }
+            self.publish_open_repair(end, now, facts);
         }
         self.publish_travel(now, facts);
         facts.take(Fact::Settled { until: now });
         self.exchanges.finish();
     }
-}
-
-/// Whether a repair by timer was none: the window was full, and the ACK did not come as an answer to it.
-fn half_was_probing(half: &Half, prompt: bool, window_full: bool) -> bool {
-    half.quiet_since != NEVER && !prompt && window_full
 }
 
 /// From how much beyond the base round trip on an ACK counts as held.

@@ -10,11 +10,9 @@ const RESUMED_MOST: u64 = 8;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Exchanges {
     /// Latency from a request's first segment to its answer's last.
-    pub(crate) latency: Option<Box<Quantiles>>,
+    pub(crate) latency: Quantiles,
     /// Sum of the latencies, ns.
     pub(crate) total: i64,
-    /// Time between exchanges: from an answer's last segment to the next request, ns.
-    pub(crate) between: i64,
     /// Longest pauses inside answers, summed: large where the "answer" is a stream of its own, ns.
     pub(crate) pauses: i64,
     /// How often an answer went on after a pause.
@@ -49,7 +47,6 @@ impl Exchanges {
             }
             (State::Answering, true) => {
                 self.count();
-                self.between += now - self.answered;
                 (self.state, self.asked) = (State::Asked, now);
             }
             (State::Quiet, false) | (State::Asked, true) => {}
@@ -75,13 +72,12 @@ impl Exchanges {
     fn count(&mut self) {
         let latency = self.answered - self.asked;
         self.total += latency;
-        self.latency.get_or_insert_default().add(latency);
+        self.latency.add(latency);
     }
 
     /// Whether the traffic is request and response at all, rather than a stream with an occasional word back.
     pub(crate) fn is_request_response(&self) -> bool {
-        self.latency.as_deref().is_some_and(|latency| {
-            self.pauses * 2 <= self.total && self.resumed <= RESUMED_MOST * latency.count()
-        })
+        let count = self.latency.count();
+        count > 0 && self.pauses.saturating_mul(2) <= self.total && self.resumed <= RESUMED_MOST * count
     }
 }

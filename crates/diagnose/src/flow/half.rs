@@ -41,8 +41,6 @@ pub(crate) struct Half {
     pub(crate) freed_bytes: u32,
     /// The first such segment since the present burst began.
     pub(crate) freed_first: i64,
-    /// Last segment of the receiver that ACKed anything, duplicates too.
-    pub(crate) heard_at: i64,
     /// The byte being timed, and since when; 0 where none is.
     sample_end: u64,
     sample_at: i64,
@@ -52,22 +50,8 @@ pub(crate) struct Half {
     pub(crate) rtt: i64,
     /// The edge before the segment that moved it last.
     pub(crate) edge_before: u64,
-    /// What has to be ACKed for the present repair to be over, 0 where there is none; and since when.
-    pub(crate) recover: u64,
-    pub(crate) recover_from: i64,
-    pub(crate) recover_number: u64,
-    /// Where a timer began the repair: the silence before it, as since when and the last packet; `NEVER`
-    /// where duplicate ACKs did.
-    pub(crate) quiet_since: i64,
-    pub(crate) quiet_number: u64,
-    /// The last retransmission: when, and which packet.
-    pub(crate) repaired_at: i64,
-    pub(crate) repaired_number: u64,
-    /// Bytes the capture has not shown yet: from, to, since when.
-    pub(crate) hole: (u64, u64),
-    pub(crate) hole_at: i64,
-    /// When the present run of duplicate ACKs began, and how many there are.
-    pub(crate) dup_since: i64,
+    /// What is being repaired, or missing; nothing on most connections.
+    pub(crate) trouble: Option<Box<Trouble>>,
     pub(crate) dup_acks: u8,
     /// How sure it is that this sender does not hold small segments: raised by each that left early.
     pub(crate) nodelay: u8,
@@ -87,7 +71,7 @@ pub(crate) struct Half {
     /// The longest such run.
     pub(crate) run_longest: u32,
     /// Counters.
-    pub(crate) packets: u64,
+    pub(crate) packets: u32,
     pub(crate) bytes: u64,
     pub(crate) unseen: u64,
     pub(crate) segments: u32,
@@ -100,6 +84,44 @@ pub(crate) struct Half {
     pub(crate) slow: u16,
     pub(crate) rhythm: Option<Box<Rhythm>>,
     pub(crate) holds: Option<Box<Quantiles>>,
+}
+
+/// State of a direction that has lost something: kept apart, since most never do.
+#[derive(Debug)]
+pub(crate) struct Trouble {
+    /// What has to be ACKed for the present repair to be over, 0 where there is none; and since when.
+    pub(crate) recover: u64,
+    pub(crate) recover_from: i64,
+    pub(crate) recover_number: u64,
+    /// Where a timer began the repair: the silence before it, as since when and the last packet; `NEVER`
+    /// where duplicate ACKs did.
+    pub(crate) quiet_since: i64,
+    pub(crate) quiet_number: u64,
+    /// The last retransmission: when, and which packet.
+    pub(crate) repaired_at: i64,
+    pub(crate) repaired_number: u64,
+    /// Bytes the capture has not shown yet: from, to, since when.
+    pub(crate) hole: (u64, u64),
+    pub(crate) hole_at: i64,
+    /// When the present run of duplicate ACKs began.
+    pub(crate) dup_since: i64,
+}
+
+impl Default for Trouble {
+    fn default() -> Self {
+        Self {
+            recover: 0,
+            recover_from: 0,
+            recover_number: 0,
+            quiet_since: NEVER,
+            quiet_number: 0,
+            repaired_at: NEVER,
+            repaired_number: 0,
+            hole: (0, 0),
+            hole_at: 0,
+            dup_since: 0,
+        }
+    }
 }
 
 impl Default for Half {
@@ -118,22 +140,12 @@ impl Default for Half {
             freed_number: 0,
             freed_bytes: 0,
             freed_first: NEVER,
-            heard_at: NEVER,
             edge_before: 0,
             sample_end: 0,
             sample_at: 0,
             part: UNKNOWN,
             rtt: 0,
-            recover: 0,
-            recover_from: 0,
-            recover_number: 0,
-            quiet_since: NEVER,
-            quiet_number: 0,
-            repaired_at: NEVER,
-            repaired_number: 0,
-            hole: (0, 0),
-            hole_at: 0,
-            dup_since: 0,
+            trouble: None,
             dup_acks: 0,
             nodelay: 0,
             shift: 0,
@@ -171,6 +183,30 @@ impl Half {
             self.started = true;
             self.next = sequence::first(seq);
             (self.acked, self.small_end) = (self.next, 0);
+        }
+    }
+
+    /// The repair that is going on, if one is.
+    #[inline]
+    pub(crate) fn repair(&self) -> Option<&Trouble> {
+        self.trouble.as_deref().filter(|trouble| trouble.recover != 0)
+    }
+
+    /// Whether a repair is going on.
+    #[inline]
+    pub(crate) fn is_repairing(&self) -> bool {
+        self.repair().is_some()
+    }
+
+    /// Notes that the bytes before `seq` were not captured, or not yet.
+    pub(crate) fn open_hole(&mut self, seq: u64, now: i64) {
+        let next = self.next;
+        let trouble = self.trouble.get_or_insert_default();
+        if trouble.hole.1 == 0 {
+            trouble.hole = (next, seq);
+            trouble.hole_at = now;
+        } else {
+            trouble.hole.1 = seq;
         }
     }
 
@@ -239,7 +275,6 @@ impl Half {
         let edge = ack + u64::from(window);
         let opened = edge > self.edge;
         let edge_before = self.edge;
-        self.heard_at = now;
         let before = self.freed_at.max(self.sent_at);
         self.zero_window |= window == 0;
         if bytes > 0 {
@@ -248,7 +283,7 @@ impl Half {
             self.dup_acks = 0;
         } else if pure && was_in_flight > 0 && edge == self.edge && ack == self.acked {
             if self.dup_acks == 0 {
-                self.dup_since = now;
+                self.trouble.get_or_insert_default().dup_since = now;
             }
             self.dup_acks = self.dup_acks.saturating_add(1);
         }
@@ -265,9 +300,12 @@ impl Half {
             self.freed_bytes = bytes.min(u64::from(u32::MAX)) as u32;
             self.freed_pure = pure;
         }
-        if self.hole.1 != 0 && self.acked >= self.hole.1 {
-            self.unseen += self.hole.1 - self.hole.0;
-            self.hole = (0, 0);
+        if let Some(trouble) = &mut self.trouble
+            && trouble.hole.1 != 0
+            && self.acked >= trouble.hole.1
+        {
+            self.unseen += trouble.hole.1 - trouble.hole.0;
+            trouble.hole = (0, 0);
         }
         Acked { bytes, was_in_flight, before }
     }

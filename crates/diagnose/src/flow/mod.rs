@@ -5,6 +5,7 @@ pub(crate) mod exchange;
 pub mod fact;
 pub(crate) mod half;
 pub(crate) mod quantiles;
+mod repair;
 pub(crate) mod rhythm;
 mod sequence;
 pub(crate) mod table;

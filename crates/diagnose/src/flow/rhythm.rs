@@ -6,12 +6,16 @@ use super::quantiles::Quantiles;
 /// a second is streaming, not keeping a beat. Also keeps bulk transfers off this path. ns.
 pub(crate) const MESSAGE_GAP: i64 = 5_000_000;
 
+/// Messages in a row from one side from which on its rhythm is kept: requests and answers, which alternate,
+/// have none.
+pub(crate) const RHYTHM_RUN: u32 = 2;
+
 /// What is remembered of one direction's messages.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rhythm {
     /// Time between messages on the wire.
     pub(crate) gaps: Quantiles,
-    /// Time between the program's writes, where messages are made of equal units.
+    /// Time between the program's writes, as far as held messages made of equal units show it.
     pub(crate) periods: Quantiles,
     /// Payload of the smallest message, bytes: the program's unit where larger ones are multiples of it.
     pub(crate) unit: u32,
@@ -46,7 +50,6 @@ impl Rhythm {
             self.merged = self.merged.saturating_add(1);
         }
         self.gaps.add(gap);
-        self.periods.add(gap / self.units(len));
         self.last = time;
     }
 }

@@ -86,11 +86,7 @@ impl Table {
     #[inline]
     pub(crate) fn probe(&self, tag: u32) -> Option<u32> {
         let index = self.index.find(spread(tag), |entry| entry.tag == tag)?.index;
-        let record = self.get(index);
-        for line in record.connection.hot_lines() {
-            prefetch::line_of(line);
-        }
-        prefetch::line_of(&record.ledger);
+        prefetch::lines_of(self.get(index));
         Some(index)
     }
 

@@ -25,7 +25,7 @@ pub struct Ledger {
     /// Until when programs' claims reach.
     spoken: i64,
     /// Journeys claimed for each direction: how many, and ns in all.
-    journeys: [(u32, i64); 2],
+    journeys: [(u32, f32); 2],
     /// Waits by cause.
     pub tallies: Tallies,
 }
@@ -36,7 +36,7 @@ impl Ledger {
         Self {
             timeline: Timeline::new(first),
             spoken: first,
-            journeys: [(0, 0); 2],
+            journeys: [(0, 0.0); 2],
             tallies: Tallies::default(),
         }
     }
@@ -114,11 +114,11 @@ impl Ledger {
     /// How much of the time claimed as travelling the shortest round trip of the whole connection bears out:
     /// at first the shortest known one may have been a delayed ACK.
     fn true_share_of_journeys(&self, connection: &Connection) -> f64 {
-        let claimed: i64 = self.journeys.iter().map(|journeys| journeys.1).sum();
-        let borne_out: i64 = (0..2)
-            .map(|end| i64::from(self.journeys[end].0) * connection.halves[end].part_or_zero())
+        let claimed: f64 = self.journeys.iter().map(|journeys| f64::from(journeys.1)).sum();
+        let borne_out: f64 = (0..2)
+            .map(|end| f64::from(self.journeys[end].0) * connection.halves[end].part_or_zero() as f64)
             .sum();
-        if claimed == 0 { 1.0 } else { (borne_out as f64 / claimed as f64).min(1.0) }
+        if claimed > 0.0 { (borne_out / claimed).min(1.0) } else { 1.0 }
     }
 }
 
@@ -135,7 +135,7 @@ impl Facts for Ledger {
             Fact::InFlight { end, from, until } => {
                 let (count, total) = &mut self.journeys[end];
                 *count = count.saturating_add(1);
-                *total += until - from;
+                *total += (until - from) as f32;
                 let slot = Slot::Travel0;
                 self.timeline.claim(Claim { from, until, slot, rank: Rank::Travelling });
             }

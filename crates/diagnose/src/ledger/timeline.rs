@@ -50,9 +50,9 @@ pub(crate) struct Claim {
     pub(crate) rank: Rank,
 }
 
-/// Claims kept at once. Two directions with a blocked, a travelling and a program claim each, and one of
-/// each kind to spare; when a hostile or very lossy capture needs more, the oldest are booked early.
-const CLAIMS: usize = 8;
+/// Claims kept at once: a blocked one of each direction, and travelling, flowing and program claims around
+/// them; when a hostile or very lossy capture needs more, the oldest are booked early.
+const CLAIMS: usize = 5;
 
 /// One connection's booked time and its undecided claims.
 #[derive(Debug)]
