@@ -130,6 +130,17 @@ pub const CASES: &[Case] = &[
         places: Places::Veth,
     },
     Case {
+        name: "plain-upload",
+        story: "the client uploads 400 KB to a server that reads at once",
+        program: Program::Upload(Upload {
+            bytes: 400_000,
+            read_at_once: 65_536,
+            server_think: Duration::ZERO,
+            receive_buffer: None,
+        }),
+        places: Places::Veth,
+    },
+    Case {
         name: "connection-per-request",
         story: "the client makes a new connection for every request",
         program: Program::Chat(Chat { connect_each: true, ..Chat::PLAIN }),

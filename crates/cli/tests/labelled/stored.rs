@@ -47,6 +47,7 @@ stored! {
     slow_reader: "slow-reader",
     slow_reader_veth: "slow-reader-veth",
     small_receive_buffer_veth: "small-receive-buffer-veth",
+    plain_upload_veth: "plain-upload-veth",
     connection_per_request: "connection-per-request",
     connection_per_request_veth: "connection-per-request-veth",
     thinking_client: "thinking-client",

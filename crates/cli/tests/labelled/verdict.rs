@@ -45,6 +45,7 @@ fn faults_of_report(report: &Value, truth: &Truth, expectation: &Expectation, va
     let mut faults = connections(report, truth, vantage);
     faults.extend(ledgers(report));
     faults.extend(expectation.booked.iter().filter_map(|booked| misbooked(report, truth, booked)));
+    faults.extend(expectation.mostly.and_then(|line| not_mostly(report, line)));
     if expectation.no_problem {
         faults.extend(lost(report));
     }
@@ -106,6 +107,14 @@ fn misbooked(report: &Value, truth: &Truth, booked: &Booked) -> Option<String> {
     let found = on_lines(report, booked.lines);
     let close = (found - wanted).abs() <= COST_TOLERANCE * wanted + SCHEDULING_MS;
     (!close).then(|| format!("{:?} took {wanted:.1} ms, booked are {found:.1} ms", booked.lines))
+}
+
+/// Where the time is instead, unless at least half of it is on `line`.
+fn not_mostly(report: &Value, line: &str) -> Option<String> {
+    let duration = report["duration_ms"].as_f64()?;
+    let found = on_lines(report, &[line]);
+    (2.0 * found < duration)
+        .then(|| format!("{line} has {found:.1} ms of {duration:.1} ms, not most: {}", report["ledger_ms"]))
 }
 
 /// Time on the lines that mean a wait for TCP, where there was none.
