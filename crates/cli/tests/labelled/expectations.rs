@@ -49,6 +49,9 @@ const SPLIT: &[&str] = &["nagle-delayed-ack", "split-write"];
 const NAGLE: &[&str] =
     &["nagle-delayed-ack", "nagle-hold", "merged-updates", "split-write", "cork-timeout", "delayed-ack"];
 
+/// Either name for a window that a reader keeps shut: it need not fall to zero for that.
+const CLOSED: &[&str] = &["zero-window", "small-receive-window"];
+
 /// Rules about loss and windows, of which there is none in exchanges of small messages over a perfect path.
 const LOSS_AND_WINDOWS: &[&str] = &[
     "rto-stall",
@@ -146,9 +149,11 @@ pub(crate) const EXPECTATIONS: &[Expectation] = &[
     },
     Expectation {
         case: "slow-reader",
-        // The server's program reads once in 40 ms and says nothing until the end: its buffer is what is full.
+        // Between two of the server's reads the client has sent to the edge of the window, to within a segment:
+        // for 285 ms of 405 ms over veth, where no window of zero is ever seen. Lone retransmissions in these
+        // waits are probes of the tail (RFC 8985 section 7); nothing was lost.
         mostly: Some("rwnd"),
-        must: &[Must { rule: &["zero-window"], side: "server", cost: None }],
+        must: &[Must { rule: CLOSED, side: "server", cost: None }],
         must_not: &["nagle-delayed-ack", "nagle-hold", "split-write", "fast-recovery", "slow-client"],
         ..PLAIN
     },
