@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tcpwhy_diagnose::{Analyzer, CaptureInfo, Diagnosis};
 use tcpwhy_wire::container::{self, Opened, Other, Reader};
-use tcpwhy_wire::decode::{Tally, decode};
+use tcpwhy_wire::decode::{Tally, decode_onto};
 use tcpwhy_wire::text::{self, End, Item, Start};
 use tcpwhy_wire::{Names, Packet};
 
@@ -141,8 +141,8 @@ impl Run<'_> {
         let mut tally = Tally::default();
         while let Some(frame) = reader.next_frame() {
             gathering.count(frame.time, frame.original_len);
-            match decode(&frame, gathering.frames) {
-                Ok(packet) => gathering.push(packet, None),
+            match decode_onto(&frame, gathering.frames, &mut gathering.batch) {
+                Ok(()) => gathering.flush_if_full(None),
                 Err(reason) => tally.add(reason),
             }
         }
@@ -203,6 +203,11 @@ impl<'a> Gathering<'a> {
     #[inline]
     fn push(&mut self, packet: Packet, names: Option<&Names>) {
         self.batch.push(packet);
+        self.flush_if_full(names);
+    }
+
+    #[inline]
+    fn flush_if_full(&mut self, names: Option<&Names>) {
         if self.batch.len() == Analyzer::BATCH {
             self.flush(names);
         }

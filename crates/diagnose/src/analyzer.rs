@@ -75,6 +75,9 @@ impl Analyzer {
             for (guess, tag) in guesses.iter_mut().zip(&tags[..batch.len()]) {
                 *guess = self.table.probe(*tag);
             }
+            for index in guesses.into_iter().flatten() {
+                self.table.probe_further(index);
+            }
             for (number, packet) in batch.iter().enumerate() {
                 self.take(packet, tags[number], guesses[number]);
             }
@@ -95,7 +98,7 @@ impl Analyzer {
         let Record { connection, ledger } = self.table.get_mut(index);
         match &packet.transport {
             Transport::Tcp(tcp) => connection.handle(packet.number, time, tcp, from, ledger),
-            Transport::Udp(udp) => connection.handle_datagram(time, *udp, from, ledger),
+            Transport::Udp(udp) => connection.handle_datagram(packet.number, time, *udp, from, ledger),
         }
     }
 

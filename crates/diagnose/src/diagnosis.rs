@@ -23,8 +23,8 @@ pub struct Diagnosis {
 
 /// One side is this many times nearer to the capture than the other when the capture was made there.
 const NEARER: i64 = 4;
-/// A path shorter than this has no middle that packets could show. ns.
-const SHORT_PATH: i64 = 200_000;
+/// On a path shorter than this, which end is nearer is a matter of the machine's mood. ns.
+const SHORT_PATH: i64 = 100_000;
 /// Prompt reactions that tell the side of the capture where no handshake does.
 const PROMPT_PROOF: u16 = 3;
 /// Messages from which on intervals make a rhythm.
@@ -58,6 +58,17 @@ impl Diagnosis {
     /// Time of the capture's first frame, ns.
     pub(crate) fn origin(&self) -> i64 {
         self.info.span.map_or_else(|| self.table.iter().next().map_or(0, |first| first.connection.first), |span| span.0)
+    }
+
+    /// Every connection with its number.
+    pub(crate) fn flows(&self) -> impl Iterator<Item = (u64, &Flow)> {
+        self.table.iter().enumerate().map(|(id, record)| (id as u64, &record.connection))
+    }
+
+    /// The connection of that number, as rules see it.
+    pub(crate) fn subject(&self, id: u64) -> Option<Subject<'_>> {
+        let index = u32::try_from(id).ok().filter(|index| (*index as usize) < self.len())?;
+        Some(Subject::new(id, self.table.get(index), &self.info.names, self.origin()))
     }
 
     pub(crate) fn subjects(&self) -> impl Iterator<Item = Subject<'_>> {

@@ -51,8 +51,9 @@ const NODELAY_PROOF: u8 = 3;
 /// Messages (more than [`MESSAGE_GAP`] apart) in a row from one side, without data from the other, that make a stream of updates and not the
 /// pieces of a request.
 pub(crate) const STREAM_RUN: u32 = 3;
-/// A program that takes this long to answer is worth remembering. ns.
-const SLOW_ANSWER: i64 = 5_000_000;
+/// A program that takes this long to answer is worth remembering: shorter answers are work, and remembering one
+/// costs a cache miss and 150 bytes. ns.
+const SLOW_ANSWER: i64 = 20_000_000;
 
 /// One TCP connection.
 #[derive(Debug)]
@@ -71,7 +72,7 @@ pub struct Connection {
     syn: Option<u32>,
     /// When the last SYN and the first SYN-ACK passed; `NEVER` where not seen.
     syn_at: i64,
-    syn_number: u64,
+    pub(crate) syn_number: u64,
     syn_ack_at: i64,
     /// When the handshake was over.
     pub(crate) established: i64,
@@ -121,7 +122,7 @@ impl Connection {
     /// rest is the receiver's delayed ACK.
     pub(crate) fn round_trip_share_of_holds(&self) -> f64 {
         let base = self.base_round_trip().unwrap_or(0);
-        let holds = self.halves.iter().filter_map(|half| half.holds.as_deref());
+        let holds = self.halves.iter().filter_map(|half| Some(&half.holds.as_deref()?.waits));
         let (within, all) = holds.fold((0, 0), |sums, held| {
             let (within, all) = held.sums_within(base);
             (sums.0 + within, sums.1 + all)
@@ -262,6 +263,7 @@ impl Connection {
             host.slow = host.slow.saturating_add(1);
         }
         if self.halves[1 - from].is_repairing() {
+            self.note_needless_repair(tcp, 1 - from);
             self.end_recovery(1 - from, number, now, facts);
         } else if waited > gap_most {
             self.draining(1 - from, acked, number, now, gap_most, facts);
@@ -288,8 +290,9 @@ impl Connection {
         let since_sent = half.sent_at + half.part_or_zero();
         if now - acked.before <= gap_most {
             facts.take(Fact::Wait(wait(Cause::Transfer, acked.before)));
-        } else if half.part != UNKNOWN && acked.bytes >= 2 * full && now > since_sent.max(acked.before) {
-            // Two full segments are ACKed at once (RFC 1122 section 4.2.3.2), so the receiver held nothing.
+        } else if half.part != UNKNOWN && half.in_flight() > 0 && acked.bytes >= 2 * full {
+            // Two full segments are ACKed at once (RFC 1122 section 4.2.3.2), so the receiver held nothing; one
+            // ACK for all that was in flight, late, it may have held.
             let from = since_sent.max(acked.before);
             if now - from > self.jitter(end) {
                 facts.take(Fact::Wait(wait(Cause::Queueing, from)));
@@ -451,7 +454,7 @@ impl Connection {
         if !full {
             half.small_end = end;
         }
-        if gap >= MESSAGE_GAP {
+        if gap >= MESSAGE_GAP && !full {
             self.keep_rhythm(from, now, len);
         }
     }
@@ -462,7 +465,7 @@ impl Connection {
         half.run = half.run.saturating_add(1);
         half.run_longest = half.run_longest.max(half.run);
         match &mut half.rhythm {
-            Some(rhythm) => rhythm.add(now, now - rhythm.last, len),
+            Some(rhythm) => rhythm.add(half.sent_number, now, now - rhythm.last, len),
             empty if half.run >= RHYTHM_RUN => *empty = Some(Box::new(Rhythm::starting(now, len))),
             _ => {}
         }
@@ -527,7 +530,7 @@ impl Connection {
 
     /// The longest a segment of `end` may follow the packet that freed it, at the capture point.
     #[inline]
-    fn reaction_most(&self, end: End) -> i64 {
+    pub(crate) fn reaction_most(&self, end: End) -> i64 {
         let part = self.reaction_part(end);
         part + part / JITTER_SHARE + RELEASE_TOLERANCE
     }
@@ -635,7 +638,7 @@ impl Connection {
         let wait = self.wait(Cause::NagleHold, end, self.written_at(end, len), now, number);
         self.note_reaction(end, now);
         let half = &mut self.halves[end];
-        half.holds.get_or_insert_default().add(half.freed_at - half.sent_at);
+        half.holds.get_or_insert_default().add(half.freed_at - half.sent_at, half.sent_len, len);
         if let Some(rhythm) = &mut half.rhythm {
             let units = rhythm.units(len);
             rhythm.periods.add((now - half.sent_at) / units);

@@ -2,7 +2,7 @@
 
 use tcpwhy_wire::Tcp;
 
-use super::quantiles::Quantiles;
+use super::held::Held;
 use super::rhythm::Rhythm;
 use super::sequence;
 
@@ -83,7 +83,7 @@ pub(crate) struct Half {
     pub(crate) prompt: u16,
     pub(crate) slow: u16,
     pub(crate) rhythm: Option<Box<Rhythm>>,
-    pub(crate) holds: Option<Box<Quantiles>>,
+    pub(crate) holds: Option<Box<Held>>,
 }
 
 /// State of a direction that has lost something: kept apart, since most never do.
@@ -100,11 +100,18 @@ pub(crate) struct Trouble {
     /// The last retransmission: when, and which packet.
     pub(crate) repaired_at: i64,
     pub(crate) repaired_number: u64,
+    /// The receiver has said that it had what was sent again.
+    pub(crate) was_needless: bool,
     /// Bytes the capture has not shown yet: from, to, since when.
     pub(crate) hole: (u64, u64),
     pub(crate) hole_at: i64,
     /// When the present run of duplicate ACKs began.
     pub(crate) dup_since: i64,
+    /// Retransmissions that the receiver reported as needless: D-SACKs (RFC 2883 section 4).
+    pub(crate) needless: u32,
+    /// The first ACK of bytes that the capture never showed: which packet, and when; 0 where there is none.
+    pub(crate) gap_number: u64,
+    pub(crate) gap_at: i64,
 }
 
 impl Default for Trouble {
@@ -117,9 +124,13 @@ impl Default for Trouble {
             quiet_number: 0,
             repaired_at: NEVER,
             repaired_number: 0,
+            was_needless: false,
             hole: (0, 0),
             hole_at: 0,
             dup_since: 0,
+            needless: 0,
+            gap_number: 0,
+            gap_at: 0,
         }
     }
 }
@@ -174,6 +185,21 @@ impl Default for Half {
             holds: None,
         }
     }
+}
+
+impl Trouble {
+    /// Remembers the first ACK of bytes that the capture never showed.
+    fn note_gap(&mut self, number: u64, now: i64) {
+        if self.gap_number == 0 {
+            (self.gap_number, self.gap_at) = (number, now);
+        }
+    }
+}
+
+/// Whether an ACK reports a segment that came twice: its first SACK block lies below the ACK itself
+/// (RFC 2883 section 4.1).
+fn is_duplicate_sack(tcp: &Tcp) -> bool {
+    tcp.options.sack.as_slice().first().is_some_and(|block| (block.0.wrapping_sub(tcp.ack) as i32) < 0)
 }
 
 impl Half {
@@ -267,6 +293,7 @@ impl Half {
             // The receiver has bytes that the capture never showed.
             self.unseen += ack - self.next;
             self.next = ack;
+            self.trouble.get_or_insert_default().note_gap(number, now);
         }
         let window = u32::from(tcp.window) << self.shift;
         self.max_window = self.max_window.max(window);
@@ -300,12 +327,13 @@ impl Half {
             self.freed_bytes = bytes.min(u64::from(u32::MAX)) as u32;
             self.freed_pure = pure;
         }
-        if let Some(trouble) = &mut self.trouble
-            && trouble.hole.1 != 0
-            && self.acked >= trouble.hole.1
-        {
-            self.unseen += trouble.hole.1 - trouble.hole.0;
-            trouble.hole = (0, 0);
+        if let Some(trouble) = &mut self.trouble {
+            if trouble.hole.1 != 0 && self.acked >= trouble.hole.1 {
+                self.unseen += trouble.hole.1 - trouble.hole.0;
+                trouble.hole = (0, 0);
+                trouble.note_gap(number, now);
+            }
+            trouble.needless = trouble.needless.saturating_add(u32::from(is_duplicate_sack(tcp)));
         }
         Acked { bytes, was_in_flight, before }
     }

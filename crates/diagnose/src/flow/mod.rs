@@ -4,6 +4,7 @@ pub(crate) mod connection;
 pub(crate) mod exchange;
 pub mod fact;
 pub(crate) mod half;
+pub(crate) mod held;
 pub(crate) mod quantiles;
 mod repair;
 pub(crate) mod rhythm;

@@ -1,5 +1,7 @@
 //! Retransmissions: what was lost, what only came late, and how long the repair took.
 
+use tcpwhy_wire::Tcp;
+
 use super::connection::{Connection, RELEASE_TOLERANCE};
 use super::fact::{Cause, End, Fact, Facts, Wait};
 use super::half::{Half, NEVER};
@@ -7,9 +9,9 @@ use super::half::{Half, NEVER};
 /// Silence before a retransmission that only a timer explains: Linux's shortest RTO is 200 ms
 /// (`TCP_RTO_MIN`), RFC 6298 section 2.4 says 1 s; less a quarter for the coarse clocks of old stacks. ns.
 const TIMER_SILENCE: i64 = 150_000_000;
-/// A lost segment's successor draws a tail-loss probe after two round trips (RFC 8985 section 7.2), which is
-/// a timer as well.
-const PROBE_ROUND_TRIPS: i64 = 2;
+/// A retransmission that answers an ACK follows it within the sender's reaction time; this many times that is
+/// silence enough for a timer, of which the tail-loss probe's is the shortest (RFC 8985 section 7.2).
+const REACTIONS_OF_SILENCE: i64 = 3;
 /// An ACK within this many round trips of a retransmission is the answer to it.
 const ANSWER_ROUND_TRIPS: i64 = 2;
 /// Duplicate ACKs that trigger fast retransmit (RFC 5681 section 3.2).
@@ -50,6 +52,7 @@ impl Connection {
             trouble.recover_number = number;
             trouble.recover_from = if dup_acks >= DUP_ACKS { trouble.dup_since } else { now };
             trouble.quiet_since = NEVER;
+            trouble.was_needless = false;
         }
         if by_timer && trouble.quiet_since == NEVER {
             (trouble.quiet_since, trouble.quiet_number) = (quiet_since, last_number);
@@ -62,12 +65,21 @@ impl Connection {
     /// than a retransmission that answers an ACK can take.
     fn is_by_timer(&self, from: End, now: i64, fills_hole: bool) -> bool {
         let half = &self.halves[from];
-        let reaction = self.reaction_part(from);
         let silence = now - self.previous;
-        let round_trip = half.rtt + reaction;
-        let probe = (PROBE_ROUND_TRIPS * round_trip).max(REORDERING);
-        silence >= TIMER_SILENCE + reaction
-            || (half.dup_acks == 0 && !fills_hole && round_trip > 0 && silence >= probe)
+        let reaction = self.reaction_most(from);
+        let sure = self.base_round_trip().is_some() && half.dup_acks == 0 && !fills_hole;
+        silence >= TIMER_SILENCE + reaction || (sure && silence >= (REACTIONS_OF_SILENCE * reaction).max(REORDERING))
+    }
+
+    /// Takes note if the receiver says that a retransmission brought it nothing new: its first SACK block then
+    /// lies below its ACK (RFC 2883 section 4).
+    pub(crate) fn note_needless_repair(&mut self, tcp: &Tcp, end: End) {
+        let is_duplicate = |&(_, right): &(u32, u32)| right.wrapping_sub(tcp.ack) as i32 <= 0;
+        if tcp.options.sack.as_slice().first().is_some_and(is_duplicate)
+            && let Some(trouble) = &mut self.halves[end].trouble
+        {
+            trouble.was_needless = true;
+        }
     }
 
     /// A repair is over when everything that was outstanding at its start is ACKed (RFC 6582 section 3.2).
@@ -79,11 +91,13 @@ impl Connection {
         }
         let round_trip = half.part_or_zero() + self.halves[1 - end].part_or_zero();
         let prompt = now - repair.repaired_at <= ANSWER_ROUND_TRIPS * round_trip + RELEASE_TOLERANCE;
-        let was_probe = repair.quiet_since != NEVER && !prompt && half.had_no_room();
+        let by_timer = repair.quiet_since != NEVER;
+        let was_probe = by_timer && (repair.was_needless || (!prompt && half.had_no_room()));
         if !was_probe {
             self.publish_repair(end, number, now, facts);
         }
-        // After a probe the wait goes on: what was sent again had not been lost, the receiver had no room.
+        // After a probe the wait goes on: what was sent again had not been lost, the receiver had only not
+        // ACKed it, or had no room.
         let half = &mut self.halves[end];
         if let Some(trouble) = &mut half.trouble {
             trouble.recover = 0;

@@ -22,9 +22,14 @@ pub(crate) struct Rhythm {
     /// Messages of exactly one unit, and of a higher multiple.
     pub(crate) single: u32,
     pub(crate) merged: u32,
+    /// Messages that are no multiple of the unit.
+    pub(crate) odd: u32,
     /// The first message's time and the last one's.
     pub(crate) first: i64,
     pub(crate) last: i64,
+    /// The message that ended the longest gap: which packet, and when.
+    pub(crate) latest_number: u64,
+    pub(crate) latest_at: i64,
 }
 
 impl Rhythm {
@@ -38,16 +43,21 @@ impl Rhythm {
         (i64::from(len) / i64::from(self.unit.max(1))).max(1)
     }
 
-    /// Counts a message that came `gap` ns after the one before it.
-    pub(crate) fn add(&mut self, time: i64, gap: i64, len: u32) {
+    /// Counts a message, packet `number`, that came `gap` ns after the one before it.
+    pub(crate) fn add(&mut self, number: u64, time: i64, gap: i64, len: u32) {
         if len < self.unit {
             // What counted as one unit so far is several of this one.
+            self.odd = if self.unit.is_multiple_of(len.max(1)) { self.odd } else { self.single.saturating_add(self.merged) };
             (self.unit, self.single, self.merged) = (len, 0, self.merged.saturating_add(self.single));
         }
         if len < self.unit.saturating_mul(2) {
             self.single = self.single.saturating_add(1);
         } else {
             self.merged = self.merged.saturating_add(1);
+        }
+        self.odd = self.odd.saturating_add(u32::from(!len.is_multiple_of(self.unit.max(1))));
+        if gap > self.gaps.max() {
+            (self.latest_number, self.latest_at) = (number, time);
         }
         self.gaps.add(gap);
         self.last = time;

@@ -90,6 +90,14 @@ impl Table {
         Some(index)
     }
 
+    /// Asks for what hangs on a record whose own lines have been asked for: worst cases and latencies.
+    #[inline]
+    pub(crate) fn probe_further(&self, index: u32) {
+        let Record { connection, ledger } = self.get(index);
+        ledger.tallies.prefetch();
+        connection.exchanges.latency.prefetch();
+    }
+
     /// The record of `key`, starting with the guess that [`Table::probe`] made.
     #[inline]
     pub(crate) fn find(&self, key: &Key, tag: u32, guess: Option<u32>) -> Option<u32> {

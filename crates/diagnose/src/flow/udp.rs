@@ -7,14 +7,15 @@ use super::fact::{End, Fact, Facts};
 use super::rhythm::MESSAGE_GAP;
 
 impl Connection {
-    /// Takes one datagram sent by `from` at `time` (ns).
-    pub(crate) fn handle_datagram(&mut self, time: i64, udp: Udp, from: End, facts: &mut impl Facts) {
+    /// Takes one datagram, packet `number`, sent by `from` at `time` (ns).
+    pub(crate) fn handle_datagram(&mut self, number: u64, time: i64, udp: Udp, from: End, facts: &mut impl Facts) {
         let now = time.max(self.last);
         self.last = now;
         self.halves[from].packets = self.halves[from].packets.saturating_add(1);
         self.halves[from].bytes += u64::from(udp.payload_len);
         self.turn(from, now, true, facts);
         self.change_speaker(from);
+        self.halves[from].sent_number = number;
         if now - self.halves[from].sent_at >= MESSAGE_GAP {
             self.keep_rhythm(from, now, udp.payload_len);
         }

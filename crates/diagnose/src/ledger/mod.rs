@@ -15,6 +15,11 @@ use crate::flow::Connection;
 use crate::flow::fact::{Cause, End, Fact, Facts, Wait};
 use crate::report::Line;
 
+/// Answers after the cork's 200 ms that make a habit…
+const CORK_COUNT: u64 = 3;
+/// …if they are this many times as frequent as other slow answers.
+const CORK_SHARE: u64 = 4;
+
 /// ns on each line of the report.
 pub type Lines = [i64; Line::ALL.len()];
 
@@ -60,7 +65,8 @@ impl Ledger {
         let (slot, rank) = match wait.cause {
             Cause::Handshake => (Slot::Handshake, Rank::Blocked),
             Cause::NagleHold => (Slot::Hold, Rank::Blocked),
-            Cause::CorkTimeout => (Slot::Hold, Rank::Blocked),
+            Cause::CorkTimeout if wait.end == 0 => (Slot::Cork0, Rank::Blocked),
+            Cause::CorkTimeout => (Slot::Cork1, Rank::Blocked),
             Cause::DelayedAck => (Slot::DelayedAck, Rank::Blocked),
             Cause::CongestionWindow => (Slot::Cwnd, Rank::Blocked),
             Cause::ReceiveWindow | Cause::ZeroWindow => (Slot::Rwnd, Rank::Blocked),
@@ -91,9 +97,14 @@ impl Ledger {
             lines[Line::Network as usize] += network;
             lines[line as usize] += self.timeline.booked(apps[index]) + travelled - network;
         }
+        for (end, slot) in [Slot::Cork0, Slot::Cork1].into_iter().enumerate() {
+            let own = if end == client { Line::ClientApp } else { Line::ServerApp };
+            let line = if self.is_corked(end) { Line::Nagle } else { own };
+            lines[line as usize] += self.timeline.booked(slot);
+        }
         let held = self.timeline.booked(Slot::Hold);
         let nagle = part_of(held, connection.round_trip_share_of_holds());
-        lines[Line::Nagle as usize] = nagle;
+        lines[Line::Nagle as usize] += nagle;
         lines[Line::DelayedAck as usize] = self.timeline.booked(Slot::DelayedAck) + held - nagle;
         let plain = [
             (Slot::Handshake, Line::Handshake),
@@ -109,6 +120,14 @@ impl Ledger {
             lines[line as usize] += self.timeline.booked(slot);
         }
         lines
+    }
+
+    /// Whether what left `end` after the cork's 200 ms was corked: one such answer may as well be a program that
+    /// took that long, several and hardly any other slow ones are not.
+    pub(crate) fn is_corked(&self, end: End) -> bool {
+        let count = |cause| self.tallies.get(cause, end).map_or(0, |tally| tally.count);
+        let corked = count(Cause::CorkTimeout);
+        corked >= CORK_COUNT && corked >= CORK_SHARE * count(Cause::Program)
     }
 
     /// How much of the time claimed as travelling the shortest round trip of the whole connection bears out:

@@ -1,5 +1,7 @@
 //! What waits of one cause add up to, with the worst of them kept as evidence.
 
+use tcpwhy_wire::prefetch;
+
 use crate::flow::fact::{Cause, End, Wait};
 
 /// Worst cases kept for each cause and side.
@@ -59,6 +61,14 @@ impl Tally {
 pub struct Tallies(Vec<Tally>);
 
 impl Tallies {
+    /// Asks the processor for the first tally, the likeliest to be counted on.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        if let Some(first) = self.0.first() {
+            prefetch::lines_of(first);
+        }
+    }
+
     /// Counts one wait.
     pub(crate) fn add(&mut self, wait: &Wait) {
         let known = self.0.iter_mut().find(|tally| tally.cause == wait.cause && tally.end == wait.end);

@@ -3,9 +3,10 @@
 //! The two directions resolve their waits at different moments, so claims arrive out of order. They wait in a
 //! short list until everything before some instant is known, and are then booked from the past forward.
 
-/// Where time is booked while a connection is being read. Finer than the report's lines in two places that
+/// Where time is booked while a connection is being read. Finer than the report's lines in three places that
 /// only the whole connection can decide: who spoke after a journey (its part beyond the true base round trip
-/// was that program's), and how much of a hold was the receiver's delayed ACK.
+/// was that program's), how much of a hold was the receiver's delayed ACK, and whether an answer after 200 ms
+/// was corked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Slot {
@@ -16,6 +17,8 @@ pub(crate) enum Slot {
     Travel1,
     Queueing,
     Hold,
+    Cork0,
+    Cork1,
     DelayedAck,
     Cwnd,
     Rwnd,
