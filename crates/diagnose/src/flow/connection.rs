@@ -187,6 +187,10 @@ impl Connection {
             if !scales {
                 self.halves[from].shift = 0;
             }
+            // The answer tells whether windows are scaled at all, and by how much the server's; by how much the
+            // client's, only its SYN does.
+            self.halves[1 - from].scale_known = true;
+            self.halves[from].scale_known = self.syn.is_some() || !scales;
             if self.syn_ack_at == NEVER {
                 self.syn_ack_at = now;
                 if self.syn_at != NEVER && self.syn == Some(tcp.ack.wrapping_sub(1)) {
@@ -561,7 +565,8 @@ impl Connection {
             return true;
         }
         let room = self.known_edge(from).saturating_sub(half.next);
-        if half.zero_window || room < u64::from(len.min(half.full_size())) {
+        let no_room = half.scale_known && room < u64::from(len.min(half.full_size()));
+        if half.zero_window || no_room {
             self.publish_window_wait(from, now, number, facts);
         } else if full || half.last_full {
             self.publish_congestion_wait(from, now, number, facts);

@@ -57,6 +57,8 @@ pub(crate) struct Half {
     pub(crate) nodelay: u8,
     /// Window scale shift of the *receiver's* window field, and its MSS option.
     pub(crate) shift: u8,
+    /// The scale of the receiver's window is known: its SYN was seen.
+    pub(crate) scale_known: bool,
     pub(crate) timestamps: bool,
     pub(crate) started: bool,
     pub(crate) closed: bool,
@@ -160,6 +162,7 @@ impl Default for Half {
             dup_acks: 0,
             nodelay: 0,
             shift: 0,
+            scale_known: false,
             timestamps: false,
             started: false,
             closed: false,
@@ -257,7 +260,8 @@ impl Half {
             mss => u32::from(mss),
         };
         let payload = if self.timestamps { mss.saturating_sub(TIMESTAMP_LEN) } else { mss };
-        if self.max_window > SMALLEST_HALVED_WINDOW { payload.min(self.max_window / 2) } else { payload }.max(1)
+        let halved = self.scale_known && self.max_window > SMALLEST_HALVED_WINDOW;
+        if halved { payload.min(self.max_window / 2) } else { payload }.max(1)
     }
 
     /// Starts timing the byte before `end` unless one is being timed.

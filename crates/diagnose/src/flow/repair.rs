@@ -155,6 +155,6 @@ impl Half {
 
     /// Whether the window, as it was before the last ACK, had no room for another full segment.
     fn had_no_room(&self) -> bool {
-        self.edge_before.saturating_sub(self.next) < u64::from(self.full_size())
+        self.scale_known && self.edge_before.saturating_sub(self.next) < u64::from(self.full_size())
     }
 }
