@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use etherparse::{NetSlice, SlicedPacket, TransportSlice};
-use pcap_parser::traits::PcapReaderIterator;
 use pcap_parser::{PcapBlockOwned, create_reader};
 use tcpwhy_benches::generate::generate;
 use tcpwhy_benches::manifest::Manifest;
