@@ -60,6 +60,11 @@ impl<'a> Subject<'a> {
         self.names.socket(self.connection.ends[end])
     }
 
+    /// The host of an end, without its port.
+    pub(crate) fn host(&self, end: End) -> String {
+        self.names.host(self.connection.ends[end].address)
+    }
+
     /// `the server 10.0.0.2:80`.
     pub(crate) fn who(&self, end: End) -> String {
         format!("the {} {}", self.side_name(end), self.address(end))
@@ -89,6 +94,11 @@ impl<'a> Subject<'a> {
         vantage(self.connection)
     }
 
+    /// One packet as evidence.
+    pub(crate) fn packet(&self, packet: u64, time: i64, note: String) -> Evidence {
+        Evidence { packet, time_ms: ms((time - self.origin).max(0)), note }
+    }
+
     /// The worst cases of a tally as evidence: for each, a note on the packet before the wait, the one that
     /// ended it and the one that then left; an empty note leaves that packet out.
     pub(crate) fn evidence(&self, tally: &Tally, note: impl Fn(&Case) -> [String; 3]) -> Vec<Evidence> {
@@ -97,7 +107,7 @@ impl<'a> Subject<'a> {
             let times = [case.from, case.from + case.length, case.from + case.length];
             for ((packet, time), note) in case.packets.into_iter().zip(times).zip(note(case)) {
                 if !note.is_empty() && packet != 0 {
-                    evidence.push(Evidence { packet, time_ms: ms(time - self.origin), note });
+                    evidence.push(self.packet(packet, time, note));
                 }
             }
         }
@@ -132,6 +142,24 @@ pub(crate) fn times(count: u64) -> String {
     }
 }
 
+/// A count with its thousands apart: `10,010`.
+pub(crate) fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A count with its noun: `1 segment`, `2,000 segments`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(count), if count == 1 { "" } else { "s" })
+}
+
 /// A share (0 to 1) in percent, never rounded to 0 or 100 unless it is.
 pub(crate) fn percent(part: i64, whole: i64) -> String {
     let share = if whole == 0 { 0.0 } else { part as f64 / whole as f64 * 100.0 };
@@ -155,6 +183,16 @@ mod tests {
         }
         assert_eq!(human(999_600_000), "1.00 s");
         assert_eq!(human(7_200_000_000_000), "120 min");
+    }
+
+    #[test]
+    fn counts_read_well() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(10_010), "10,010");
+        assert_eq!(grouped(1_234_567), "1,234,567");
+        assert_eq!(counted(1, "segment"), "1 segment");
+        assert_eq!(counted(2_000, "segment"), "2,000 segments");
     }
 
     #[test]

@@ -1,0 +1,121 @@
+//! Packets that the capture lost, not the network.
+
+use super::affected::Affected;
+use super::rule::{Check, rule};
+use super::subject::{counted, percent};
+use crate::diagnosis::Diagnosis;
+use crate::flow::Connection;
+use crate::flow::fact::End;
+use crate::flow::half::NEVER;
+use crate::report::{Evidence, Finding, Fix, Severity};
+
+rule! {
+    /// The capture lacks packets that did arrive: the receiver ACKed data it never shows.
+    ///
+    /// ## What it means
+    /// The capturing machine could not keep up, or packets took another way past it. The network has lost
+    /// nothing: the receiver has the data. Gaps make programs look silent and senders blocked when they were
+    /// not, so waits beside a gap are less sure.
+    ///
+    /// ## How it is detected
+    /// An ACK covers bytes that no captured segment carried, on a connection whose handshake and both
+    /// directions were captured. Single bytes (probes of a closed window) do not count, nor does data from before
+    /// the capture began.
+    ///
+    /// ## What to do
+    /// Capture less of each packet and with a larger buffer (`tcpdump -s 128 -B 65536`), filter in the kernel,
+    /// write to a fast disk, and look at what tcpdump says at its end: "packets dropped by kernel".
+    ///
+    /// ## References
+    /// RFC 9293 section 3.4; tcpdump(1), `-B` and `-s`; Wireshark's "ACKed unseen segment".
+    CAPTURE_GAP = "capture-gap", Severity::Note, Check::Capture(check)
+}
+
+/// Fewer missing bytes may be zero-window probes that were accepted, a byte each.
+const FEWEST_BYTES: u64 = 16;
+
+fn check(diagnosis: &Diagnosis, findings: &mut Vec<Finding>) {
+    let Some(affected) =
+        Affected::of(diagnosis, |connection| (0..2).map(|end| missing(connection, end)).sum())
+    else {
+        return;
+    };
+    let of_worst: u64 = (0..2).map(|end| missing(affected.worst, end)).sum();
+    let carried: u64 = affected.worst.halves.iter().map(|half| half.bytes).sum::<u64>() + of_worst;
+    let share = percent(signed(of_worst), signed(carried));
+    let summary = format!(
+        "The capture lacks {} that arrived and were ACKed, on {} ({share} of its data). The capture dropped them, not \
+         the network; waits beside such a gap are less sure.",
+        counted(affected.total, "byte"),
+        affected.place(),
+    );
+    let fix = Fix {
+        title: "Capture again with less per packet and a larger buffer".to_owned(),
+        how: "tcpdump -s 128 -B 65536 -w FILE 'host A and port N', on a disk that keeps up; at its end tcpdump says \
+              how many packets the kernel dropped."
+            .to_owned(),
+    };
+    findings.push(affected.finding(&CAPTURE_GAP, summary, evidence(&affected), fix));
+}
+
+fn signed(bytes: u64) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+fn evidence(affected: &Affected<'_>) -> Vec<Evidence> {
+    let troubles = affected.worst.halves.iter().filter_map(|half| half.trouble.as_ref());
+    let first = troubles.filter(|trouble| trouble.gap_number != 0).min_by_key(|trouble| trouble.gap_number);
+    let note = "ACKs data that no captured packet carried";
+    first.map(|trouble| affected.packet(trouble.gap_number, trouble.gap_at, note)).into_iter().collect()
+}
+
+/// Bytes that `end` sent and the capture does not show, as far as it can be blamed for that.
+pub(crate) fn missing(connection: &Connection, end: End) -> u64 {
+    let is_whole = connection.established != NEVER && connection.halves.iter().all(|half| half.packets > 0);
+    let unseen = connection.halves[end].unseen;
+    if is_whole && unseen >= FEWEST_BYTES { unseen } else { 0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::findings;
+    use crate::report::Blamed;
+
+    const HANDSHAKE: &str = "\
+        10:00:00.000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [S], seq 99, win 64240, options [mss 1460], length 0\n\
+        10:00:00.010000 IP 10.0.0.2.80 > 10.0.0.1.40000: Flags [S.], seq 499, ack 100, win 64240, options [mss 1460], length 0\n\
+        10:00:00.010050 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [.], ack 1, win 64240, length 0\n";
+    /// 100 bytes, then a second packet which begins at `from`; all is ACKed.
+    fn data(from: u64) -> String {
+        format!(
+            "10:00:00.010100 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [P.], seq 1:101, ack 1, win 64240, length 100\n\
+             10:00:00.010200 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [P.], seq {from}:{end}, ack 1, win 64240, length 100\n\
+             10:00:00.020200 IP 10.0.0.2.80 > 10.0.0.1.40000: Flags [.], ack {end}, win 64240, length 0\n",
+            end = from + 100
+        )
+    }
+
+    #[test]
+    fn bytes_that_were_acked_and_never_seen() {
+        let found = findings("capture-gap", &format!("{HANDSHAKE}{}", data(501)));
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].blame.side, found[0].connection), (Blamed::Capture, Some(0)));
+        // 400 of 600 bytes.
+        assert!(
+            found[0].summary.contains("400 bytes") && found[0].summary.contains("67 %"),
+            "{}",
+            found[0].summary
+        );
+        assert_eq!(found[0].evidence[0].packet, 6);
+    }
+
+    #[test]
+    fn nothing_is_missing_where_all_was_seen() {
+        assert!(findings("capture-gap", &format!("{HANDSHAKE}{}", data(101))).is_empty());
+    }
+
+    #[test]
+    fn what_was_on_its_way_when_the_capture_began_is_not_its_fault() {
+        assert!(findings("capture-gap", &data(501)).is_empty());
+    }
+}

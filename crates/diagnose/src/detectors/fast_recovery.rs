@@ -1,0 +1,216 @@
+//! Time spent repairing losses.
+
+use super::loss::{CONFIDENCE_GAPS, Loss};
+use super::rule::{Check, rule};
+use super::subject::{Subject, counted, grouped, human, percent, times};
+use crate::diagnosis::ms;
+use crate::flow::fact::{Cause, End};
+use crate::ledger::Tally;
+use crate::report::{Blame, Blamed, Finding, Fix, Severity};
+
+rule! {
+    /// Lost segments had to be repaired before the data behind them could be delivered.
+    ///
+    /// ## What it means
+    /// TCP delivers in order: whatever arrives behind a lost segment waits in the receiver until the segment
+    /// has been sent again. Meanwhile the sender halves its congestion window. Without SACK it also learns
+    /// of only one hole per round trip, so that a burst of losses takes as many round trips as segments.
+    ///
+    /// ## How it is detected
+    /// Segments were sent again and no timer was needed; the time from the third duplicate ACK (or the
+    /// retransmission itself) until everything outstanding was ACKed is the cost. Segments that only came out
+    /// of order, and retransmissions that the receiver reports as needless (D-SACK), do not count.
+    ///
+    /// ## What to do
+    /// Look for the place that drops: a queue that is too short or too long for its line, a policer, a bad
+    /// cable or radio link, duplex or offload faults. SACK and RACK at both ends make repairs take one round
+    /// trip; BBR as congestion control stands random loss better than CUBIC. Less loss is the only full cure.
+    ///
+    /// ## References
+    /// RFC 5681 section 3.2; RFC 6582 (NewReno: one hole per round trip); RFC 6675 (SACK); RFC 8985 (RACK).
+    FAST_RECOVERY = "fast-recovery", Severity::Problem, Check::Connection(check)
+}
+
+/// Repairs that took less than this in all are nobody's trouble. ns.
+const SMALLEST_COST: i64 = 10_000_000;
+/// Advice from this share of the connection's life on, 1 in so many…
+const ADVICE_SHARE: i64 = 100;
+/// …a problem from this one on…
+const PROBLEM_SHARE: i64 = 20;
+/// …or, in long lives, from this much time on. ns.
+const LARGE_COST: i64 = 1_000_000_000;
+/// One repair could be chance of the capture; several are not.
+const CONFIDENCE_ONCE: f64 = 0.8;
+const CONFIDENCE: f64 = 0.95;
+
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    for end in 0..2 {
+        let Some(tally) = subject.tally(Cause::Recovery, end) else { continue };
+        let loss = Loss::of(subject, end);
+        if !is_after_timer(subject, end, tally)
+            && loss.is_real()
+            && let Some(severity) = severity(subject, tally.total)
+        {
+            findings.push(finding(subject, end, tally, &loss, severity));
+        }
+    }
+}
+
+/// Whether every repair began with a timer, which is another rule's case.
+fn is_after_timer(subject: &Subject<'_>, end: End, tally: &Tally) -> bool {
+    subject.tally(Cause::Timeout, end).is_some_and(|timeouts| timeouts.count >= tally.count)
+}
+
+fn severity(subject: &Subject<'_>, cost: i64) -> Option<Severity> {
+    if cost < SMALLEST_COST {
+        return None;
+    }
+    if cost >= LARGE_COST || cost >= subject.duration() / PROBLEM_SHARE {
+        return Some(FAST_RECOVERY.severity);
+    }
+    (cost >= subject.duration() / ADVICE_SHARE).then_some(Severity::Advice)
+}
+
+fn finding(subject: &Subject<'_>, end: End, tally: &Tally, loss: &Loss, severity: Severity) -> Finding {
+    Finding {
+        rule: FAST_RECOVERY.name,
+        severity,
+        connection: Some(subject.id),
+        blame: Blame { side: Blamed::Network, address: None },
+        count: tally.count,
+        cost_ms: ms(tally.total),
+        worst_ms: ms(tally.worst().first().map_or(0, |case| case.length)),
+        confidence: confidence(tally, loss),
+        summary: summary(subject, end, tally, loss),
+        evidence: subject.evidence(tally, |_| {
+            [
+                "sent again: a segment was lost".to_owned(),
+                "everything outstanding is ACKed".to_owned(),
+                String::new(),
+            ]
+        }),
+        fixes: fixes(subject, end),
+    }
+}
+
+fn confidence(tally: &Tally, loss: &Loss) -> f64 {
+    match tally.count {
+        _ if loss.has_gaps => CONFIDENCE_GAPS,
+        1 => CONFIDENCE_ONCE,
+        _ => CONFIDENCE,
+    }
+}
+
+fn summary(subject: &Subject<'_>, end: End, tally: &Tally, loss: &Loss) -> String {
+    let needless = match loss.needless {
+        0 => String::new(),
+        needless => format!(", {} of them needlessly", grouped(needless)),
+    };
+    format!(
+        "The network lost {} of what {} sent: {} of {} were sent again{needless}, and {} held up the data behind \
+         {} for {} in all, {} of the connection's life.",
+        percent(loss.lost() as i64, loss.segments as i64),
+        subject.who(end),
+        grouped(loss.retransmitted),
+        counted(loss.segments, "segment"),
+        if tally.count == 1 { "the repair".to_owned() } else { format!("repairs ({})", times(tally.count)) },
+        if tally.count == 1 { "it" } else { "them" },
+        human(tally.total),
+        percent(tally.total, subject.duration()),
+    )
+}
+
+fn fixes(subject: &Subject<'_>, end: End) -> Vec<Fix> {
+    vec![
+        Fix {
+            title: "Find where segments are dropped".to_owned(),
+            how: "Drops that come with a rising round trip are a full queue (`tc -s qdisc`, the router's counters): \
+                  pace the sender or use fq_codel there. Drops at a steady round trip are a policer, a bad link or \
+                  a host that cannot keep up (`ip -s link`, `ethtool -S`)."
+                .to_owned(),
+        },
+        Fix {
+            title: "Keep SACK and RACK on at both ends".to_owned(),
+            how: "net.ipv4.tcp_sack=1 and net.ipv4.tcp_recovery=1 (Linux's defaults), and no middlebox that strips \
+                  the options. Without SACK each further hole costs a round trip."
+                .to_owned(),
+        },
+        Fix {
+            title: format!("Try BBR on the {}", subject.side_name(end)),
+            how: "net.ipv4.tcp_congestion_control=bbr, or TCP_CONGESTION on the sending socket: it does not halve its \
+                  rate on each loss. It does not mend the loss, and may crowd out other traffic on a full line."
+                .to_owned(),
+        },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::findings;
+    use crate::report::{Blamed, Severity};
+
+    const HANDSHAKE: &str = "\
+        10:00:00.000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [S], seq 99, win 64240, options [mss 1460,sackOK], length 0\n\
+        10:00:00.019000 IP 10.0.0.2.80 > 10.0.0.1.40000: Flags [S.], seq 499, ack 100, win 64240, options [mss 1460,sackOK], length 0\n\
+        10:00:00.019050 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [.], ack 1, win 64240, length 0\n";
+
+    fn segment(us: u64, index: u64) -> String {
+        let seq = 1 + index * 1_460;
+        format!(
+            "10:00:00.{us:06} IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [.], seq {seq}:{}, ack 1, win 64240, length 1460\n",
+            seq + 1_460
+        )
+    }
+
+    fn ack(us: u64, ack: u64, options: &str) -> String {
+        format!(
+            "10:00:00.{us:06} IP 10.0.0.2.80 > 10.0.0.1.40000: Flags [.], ack {ack}, win 64240, {options}length 0\n"
+        )
+    }
+
+    /// Ten segments, of which the first is lost; nine duplicate ACKs; it is sent again; all is ACKed.
+    fn upload(last_options: &str) -> String {
+        let mut text = HANDSHAKE.to_owned();
+        text.extend((0..10).map(|index| segment(20_000 + 10 * index, index)));
+        text.extend((1..10).map(|index| ack(40_000 + 10 * index, 1, "")));
+        text + &segment(40_100, 0) + &ack(60_100, 14_601, last_options)
+    }
+
+    #[test]
+    fn one_of_ten_segments_is_lost_and_mended_after_three_duplicate_acks() {
+        let found = findings("fast-recovery", &upload(""));
+        assert_eq!(found.len(), 1);
+        let finding = &found[0];
+        assert_eq!((finding.blame.side, finding.blame.address.as_ref()), (Blamed::Network, None));
+        assert_eq!((finding.severity, finding.count), (Severity::Problem, 1));
+        // From the first duplicate ACK at .040010 to the ACK of everything at .060100.
+        assert!((20.0..=20.2).contains(&finding.cost_ms.0), "{:?}", finding.cost_ms);
+        assert!(
+            finding.summary.contains("9 %") && finding.summary.contains("1 of 11 segments"),
+            "{}",
+            finding.summary
+        );
+        assert!(findings("rto-stall", &upload("")).is_empty());
+    }
+
+    #[test]
+    fn a_segment_that_came_twice_was_not_lost() {
+        assert!(findings("fast-recovery", &upload("options [sack 1 {1:1461}], ")).is_empty());
+    }
+
+    #[test]
+    fn a_segment_that_comes_a_moment_late_was_overtaken() {
+        let mut text = HANDSHAKE.to_owned();
+        text += &segment(20_000, 1);
+        text += &segment(20_500, 0);
+        text += &ack(39_000, 2_921, "");
+        assert!(findings("fast-recovery", &text).is_empty());
+    }
+
+    #[test]
+    fn one_repair_in_a_long_transfer_is_nothing() {
+        let mut text = upload("");
+        text += "10:00:59.000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [F.], seq 14601, ack 1, win 64240, length 0\n";
+        assert!(findings("fast-recovery", &text).is_empty());
+    }
+}

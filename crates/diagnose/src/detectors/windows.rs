@@ -1,0 +1,72 @@
+//! What the receiver's window cost one sender: shared by the rules that speak of windows.
+//!
+//! A window that is small costs a round trip each time it is full. A window that the receiver's program keeps
+//! full, because it does not read, costs as long as the program likes; the zero window is its last stage.
+
+use super::subject::Subject;
+use crate::flow::fact::{Cause, End};
+use crate::ledger::Tally;
+
+/// Waits for a window that last this much longer than the base round trip, on average, are the program's:
+/// well above a queue on a local network and the few ms by which a busy host is late. ns.
+const SLOW_READ: i64 = 10_000_000;
+/// …and on long paths, this share of the round trip longer.
+const SLOW_READ_SHARE: i64 = 2;
+/// A window of fewer full segments lets the receiver's delayed ACK lengthen the round trip (RFC 1122 section
+/// 4.2.3.2 asks for an ACK every second segment), so a long wait is no proof against the program. Segments.
+const FEWEST_SEGMENTS: u32 = 4;
+
+/// Costs below this are nobody's trouble. ns.
+const SMALLEST_COST: i64 = 1_000_000;
+/// A wait is worth a finding from this share of the connection's life on, 1 in so many…
+const SHARE_OF_LIFE: i64 = 20;
+/// …or, on connections that live long, from this much time on. ns.
+const LARGE_COST: i64 = 1_000_000_000;
+
+/// Waits of one sender for its receiver's window.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Windows<'a> {
+    /// Waits while the window was zero.
+    pub(crate) zero: Option<&'a Tally>,
+    /// Waits for a full window because the receiver's program did not read.
+    pub(crate) unread: Option<&'a Tally>,
+    /// Waits for a full window, a round trip each.
+    pub(crate) small: Option<&'a Tally>,
+}
+
+impl<'a> Windows<'a> {
+    /// The waits of what `end` sends. A full window is counted either way, never both: one cause is not told
+    /// twice.
+    pub(crate) fn of(subject: &'a Subject<'_>, end: End) -> Self {
+        let zero = subject.tally(Cause::ZeroWindow, end);
+        let Some(full) = subject.tally(Cause::ReceiveWindow, end) else {
+            return Self { zero, ..Self::default() };
+        };
+        let is_mostly_zero = zero.is_some_and(|zero| zero.total >= full.total);
+        if is_mostly_zero || is_unread(subject, end, full, zero.is_some()) {
+            Self { zero, unread: Some(full), small: None }
+        } else {
+            Self { zero, unread: None, small: Some(full) }
+        }
+    }
+}
+
+/// Whether full windows lasted longer than the path explains, so that the receiver's program must have been
+/// the one that kept them full.
+fn is_unread(subject: &Subject<'_>, end: End, full: &Tally, was_zero: bool) -> bool {
+    let Some(base) = subject.connection.base_round_trip() else { return false };
+    let half = subject.half(end);
+    let beyond = mean(full) - base;
+    let roomy = half.max_window / half.full_size() >= FEWEST_SEGMENTS;
+    (was_zero || roomy) && beyond >= SLOW_READ.max(base / SLOW_READ_SHARE)
+}
+
+/// The average wait, ns.
+pub(crate) fn mean(tally: &Tally) -> i64 {
+    tally.total / i64::try_from(tally.count).unwrap_or(i64::MAX).max(1)
+}
+
+/// Whether so much waiting is worth a finding.
+pub(crate) fn matters(subject: &Subject<'_>, cost: i64) -> bool {
+    cost >= SMALLEST_COST && (cost >= LARGE_COST || cost >= subject.duration() / SHARE_OF_LIFE)
+}

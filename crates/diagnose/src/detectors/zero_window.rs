@@ -1,0 +1,224 @@
+//! A receiver whose program does not read what has arrived.
+
+use super::rule::{Check, rule};
+use super::subject::{Subject, counted, grouped, human, percent, times};
+use super::windows::{Windows, matters};
+use crate::diagnosis::ms;
+use crate::flow::fact::End;
+use crate::ledger::Tally;
+use crate::report::{Evidence, Finding, Fix, Severity};
+
+rule! {
+    /// The receiver's program reads too slowly, so that its window closes and the sender has to stop.
+    ///
+    /// ## What it means
+    /// What arrives is kept in the receiver's socket buffer until its program reads it. When the program is
+    /// slower than the sender the buffer fills, TCP announces a window of zero (or one with no room left for
+    /// what the sender has ready), and the sender must wait until the program reads on. Neither the network
+    /// nor the sender is at fault, and a larger buffer only moves the moment at which this begins.
+    ///
+    /// ## How it is detected
+    /// The receiver announced a window of zero and data left as soon as it announced room again; or data had
+    /// filled the announced window and the ACK that made room came much later than the path's base round
+    /// trip: by 10 ms and by half a round trip, on average. The time between is the cost. A window that is
+    /// merely too small makes room again one round trip later, which is another rule's case.
+    ///
+    /// ## What to do
+    /// Look at what the receiving program does between two reads: a lock, a disk, a slow consumer behind a
+    /// queue, one thread for reading and working. Read more at a time and work elsewhere. A larger receive
+    /// buffer helps only where the program is slow for moments and fast enough on average. Where the program
+    /// is meant to be slow this is flow control doing its work, and nothing is wrong.
+    ///
+    /// ## References
+    /// RFC 9293 sections 3.8.6 and 3.8.6.1 (zero-window probing); RFC 1122 section 4.2.2.17.
+    ZERO_WINDOW = "zero-window", Severity::Problem, Check::Connection(check)
+}
+
+/// One wait could be chance; more show a program that is slow as a habit.
+const CONFIDENCE_ONCE: f64 = 0.85;
+/// The receiver has said itself that it had no room.
+const CONFIDENCE_ZERO: f64 = 0.98;
+/// That the window was full and the answer late is seen; that the program was the reason is inferred.
+const CONFIDENCE_FULL: f64 = 0.8;
+
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    for end in 0..2 {
+        let windows = Windows::of(subject, end);
+        let tallies = [windows.zero, windows.unread];
+        let cost: i64 = tallies.iter().flatten().map(|tally| tally.total).sum();
+        if matters(subject, cost) {
+            findings.push(finding(subject, end, tallies, cost));
+        }
+    }
+}
+
+fn finding(subject: &Subject<'_>, end: End, tallies: [Option<&Tally>; 2], cost: i64) -> Finding {
+    let receiver = 1 - end;
+    let count: u64 = tallies.iter().flatten().map(|tally| tally.count).sum();
+    let longest = tallies.iter().flatten().filter_map(|tally| tally.worst().first());
+    let worst = longest.map(|case| case.length).max().unwrap_or(0);
+    Finding {
+        rule: ZERO_WINDOW.name,
+        severity: ZERO_WINDOW.severity,
+        connection: Some(subject.id),
+        blame: subject.blame(receiver),
+        count,
+        cost_ms: ms(cost),
+        worst_ms: ms(worst),
+        confidence: confidence(tallies[0], count),
+        summary: summary(subject, end, tallies[0], count, cost, worst),
+        evidence: evidence(subject, tallies),
+        fixes: fixes(subject, receiver),
+    }
+}
+
+fn confidence(zero: Option<&Tally>, count: u64) -> f64 {
+    match (zero, count) {
+        (None, _) => CONFIDENCE_FULL,
+        (Some(_), 1) => CONFIDENCE_ONCE,
+        (Some(_), _) => CONFIDENCE_ZERO,
+    }
+}
+
+fn summary(
+    subject: &Subject<'_>,
+    end: End,
+    zero: Option<&Tally>,
+    count: u64,
+    cost: i64,
+    worst: i64,
+) -> String {
+    let closed = match zero.map_or(0, |zero| zero.count) {
+        0 => "never to zero, but with no room for what was ready".to_owned(),
+        zeros if zeros == count => "to zero".to_owned(),
+        zeros => format!("{} of them to zero", grouped(zeros)),
+    };
+    format!(
+        "The program on {} reads too slowly: its window closed {}, {closed}, and {} had to wait {} in all, {} \
+         of the connection's life, up to {} at a time.",
+        subject.who(1 - end),
+        times(count),
+        subject.who(end),
+        human(cost),
+        percent(cost, subject.duration()),
+        human(worst),
+    )
+}
+
+fn evidence(subject: &Subject<'_>, tallies: [Option<&Tally>; 2]) -> Vec<Evidence> {
+    let notes =
+        |before: &str, after: &str| [before.to_owned(), after.to_owned(), "data flows again".to_owned()];
+    let zero = tallies[0].map(|zero| {
+        let notes = notes("the last data that the window had room for", "the receiver has room again");
+        subject.evidence(zero, |_| notes.clone())
+    });
+    let unread = tallies[1].map(|full| {
+        let notes = notes("this fills the receiver's window", "much later the receiver makes room");
+        subject.evidence(full, |_| notes.clone())
+    });
+    [zero, unread].into_iter().flatten().flatten().collect()
+}
+
+fn fixes(subject: &Subject<'_>, receiver: End) -> Vec<Fix> {
+    let side = subject.side_name(receiver);
+    let unread = counted(u64::from(subject.half(1 - receiver).max_window), "byte");
+    vec![
+        Fix {
+            title: format!("Find what the {side}'s program does between two reads"),
+            how: format!(
+                "While it happens, `ss -tmi` on the {side}'s host shows unread bytes in Recv-Q. Sample the \
+                 program's stack then (gdb, py-spy, jstack, perf): it is computing, or waits for a lock, a disk \
+                 or another service, while it should recv()."
+            ),
+        },
+        Fix {
+            title: "Read in one thread or task, work in another".to_owned(),
+            how: "Put a bounded queue between the two, and read large pieces (64 KB or more a recv()). When the \
+                  queue is full as well, the work itself has to become faster."
+                .to_owned(),
+        },
+        Fix {
+            title: "A larger receive buffer, for short pauses only".to_owned(),
+            how: format!(
+                "The largest window here was {unread}. If the program is slow for moments and fast on average, \
+                 let Linux size the buffer (no SO_RCVBUF; the maximum in net.ipv4.tcp_rmem). It costs that much \
+                 memory a connection and does not help a program that is slow all the time."
+            ),
+        },
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::findings;
+    use crate::report::Blamed;
+
+    /// An upload whose server stops reading after two segments; it takes `pause` ms until there is room.
+    fn upload(pauses: &[u64], closed: &str) -> String {
+        let mut text = "\
+            10:00:00.000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [S], seq 99, win 64240, options [mss 1460], length 0\n\
+            10:00:00.010000 IP 10.0.0.2.80 > 10.0.0.1.40000: Flags [S.], seq 499, ack 100, win 2920, options [mss 1460], length 0\n\
+            10:00:00.010050 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [.], ack 1, win 64240, length 0\n"
+            .to_owned();
+        let (mut now, mut seq) = (11_000_u64, 1);
+        let mut line = |now: u64, rest: String| {
+            text += &format!("10:00:{:02}.{:06} IP {rest}\n", now / 1_000_000, now % 1_000_000);
+        };
+        for pause in pauses {
+            for _ in 0..2 {
+                let end = seq + 1460;
+                line(
+                    now,
+                    format!(
+                        "10.0.0.1.40000 > 10.0.0.2.80: Flags [.], seq {seq}:{end}, ack 1, win 64240, length 1460"
+                    ),
+                );
+                (now, seq) = (now + 10, end);
+            }
+            let server = "10.0.0.2.80 > 10.0.0.1.40000: Flags [.]";
+            line(now + 10_000, format!("{server}, ack {seq}, win {closed}, length 0"));
+            now += 10_000 + pause * 1_000;
+            line(now, format!("{server}, ack {seq}, win 2920, length 0"));
+            now += 50;
+        }
+        line(
+            now,
+            format!(
+                "10.0.0.1.40000 > 10.0.0.2.80: Flags [P.], seq {seq}:{}, ack 1, win 64240, length 9",
+                seq + 9
+            ),
+        );
+        text
+    }
+
+    #[test]
+    fn a_server_that_does_not_read_closes_its_window() {
+        let found = findings("zero-window", &upload(&[200, 100], "0"));
+        assert_eq!(found.len(), 1);
+        let finding = &found[0];
+        assert_eq!(
+            (finding.blame.side, finding.blame.address.as_deref()),
+            (Blamed::Server, Some("10.0.0.2:80"))
+        );
+        assert_eq!(finding.count, 2);
+        // From the last segment that had room to the next one: 210.05 ms and 110.06 ms.
+        assert!((319.0..=321.0).contains(&finding.cost_ms.0), "{:?}", finding.cost_ms);
+        assert!((209.0..=211.0).contains(&finding.worst_ms.0), "{:?}", finding.worst_ms);
+        assert!(finding.summary.contains("320 ms"), "{}", finding.summary);
+        assert!(findings("small-receive-window", &upload(&[200, 100], "0")).is_empty());
+    }
+
+    #[test]
+    fn a_window_closed_for_a_moment_in_a_long_life_is_nothing() {
+        let mut text = upload(&[1], "0");
+        text += "10:00:30.000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [F.], seq 2930, ack 1, win 64240, length 0\n";
+        assert!(findings("zero-window", &text).is_empty());
+    }
+
+    #[test]
+    fn a_small_window_that_opens_a_round_trip_later_is_not_a_slow_program() {
+        let text = upload(&[0, 0, 0, 0], "2920");
+        assert!(findings("zero-window", &text).is_empty());
+        assert_eq!(findings("small-receive-window", &text).len(), 1);
+    }
+}
