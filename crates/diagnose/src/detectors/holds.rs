@@ -1,9 +1,11 @@
 //! What one sender's holds by Nagle's algorithm add up to: shared by the rules that speak of them.
 
 use super::subject::Subject;
-use crate::flow::connection::ack_held;
+use crate::flow::connection::{RELEASE_TOLERANCE, STREAM_RUN, ack_held};
 use crate::flow::fact::{Cause, End};
-use crate::ledger::Tally;
+use crate::flow::held::Held;
+use crate::flow::rhythm::Rhythm;
+use crate::ledger::{Case, Tally};
 use crate::report::Fix;
 
 /// The pattern in which the program wrote what was held.
@@ -25,13 +27,39 @@ pub(crate) struct Holds<'a> {
     /// Holds that ended on a delayed ACK, and their cost in ns.
     pub(crate) delayed: u64,
     pub(crate) delayed_cost: i64,
-    /// The median time from the segment in flight to its ACK, ns.
+    /// The median time from the segment in flight to its delayed ACK, and to one that came at once, ns.
     pub(crate) typical: i64,
+    pub(crate) plain_typical: i64,
     pub(crate) pattern: Pattern,
+    pub(crate) held: &'a Held,
+    /// A case longer than this, ns, ended on a delayed ACK.
+    limit: i64,
+    /// Whether the base round trip is known, and with it which of the two a hold was.
+    sure: bool,
+    /// Whether the capture was made far from the sender.
+    is_far: bool,
 }
 
 /// Holds from which on chance is out of the question: each needs an ACK and a write within a millisecond.
 const CERTAIN: u64 = 5;
+/// A stream under Nagle's algorithm sends each segment when the one before it is ACKed. Where fewer than this
+/// share (in percent) leaves so, its holds are those of messages written in pieces.
+const STREAM_HELD: u64 = 60;
+/// Captured far from the sender, a segment seems to follow an ACK even if it leaves at another time than the
+/// ACK's arrival. But a stream that is held goes out several messages at a time: where fewer than this share
+/// (in percent) of segments differs from the smallest, the two beats fell together by chance.
+const STREAM_MERGED: u64 = 10;
+/// No reaction to an ACK is faster than the shortest round trip to the sender, less this share of it for the
+/// time in which the sender's host works on a SYN.
+const FASTEST_SHARE: i64 = 10;
+/// How sure holds are at best that were not captured near the sender.
+const FAR: f64 = 0.85;
+/// Costs below this are nobody's trouble. ns.
+const SMALLEST_COST: i64 = 10_000_000;
+/// …nor are those below one in so many of the time spent in exchanges.
+const SHARE_OF_EXCHANGES: i64 = 20;
+/// …or, where there are none, of the connection's life, which may be mostly idle.
+const SHARE_OF_LIFE: i64 = 100;
 
 impl<'a> Holds<'a> {
     /// The holds of `end`, if there were any.
@@ -39,32 +67,79 @@ impl<'a> Holds<'a> {
         let tally = subject.tally(Cause::NagleHold, end)?;
         let half = subject.half(end);
         let held = half.holds.as_deref()?;
-        let limit = subject.connection.base_round_trip().unwrap_or(0);
-        let delayed = held.between(limit + ack_held(limit), i64::MAX);
-        let plain = held.count() - delayed.min(held.count());
-        let (plain_length, all_length) = held.split_at(limit + ack_held(limit));
-        let plain_cost = (tally.total as f64 * plain_length as f64 / (all_length as f64).max(1.0)) as i64;
-        let is_stream = half.run_longest >= crate::flow::connection::STREAM_RUN;
-        let pattern = if is_stream { Pattern::Stream } else { Pattern::Pieces };
+        let base = subject.connection.base_round_trip();
+        let to_sender = if base.is_some() { subject.half(1 - end).part_or_zero() } else { 0 };
+        let is_far = to_sender > RELEASE_TOLERANCE;
+        if is_far && held.mean_reaction() < to_sender - to_sender / FASTEST_SHARE {
+            return None;
+        }
+        let pattern = pattern(held, half.run_longest, half.rhythm.as_deref(), is_far)?;
+        // The capture sees the receiver's part of the round trip, from a segment to its ACK.
+        let part = if base.is_some() { half.part_or_zero() } else { 0 };
+        let limit = part + ack_held(part);
+        let waits = &held.waits;
+        let delayed = waits.between(limit, i64::MAX).min(waits.count());
+        let plain = waits.count() - delayed;
+        let middle_of =
+            |from: u64, count: u64| waits.quantile((from + count.div_ceil(2)) as f64 / waits.count() as f64);
+        let (plain_length, all_length) = waits.split_at(limit);
+        let plain_share = plain_length as f64 / (all_length as f64).max(1.0);
+        let plain_cost = (tally.total as f64 * plain_share.clamp(0.0, 1.0)) as i64;
         Some(Self {
             tally,
             plain,
             plain_cost,
             delayed,
             delayed_cost: tally.total - plain_cost,
-            typical: held.quantile(0.5),
+            typical: middle_of(plain, delayed),
+            plain_typical: middle_of(0, plain),
             pattern,
+            held,
+            limit: limit + base.unwrap_or(part) - part,
+            sure: base.is_some(),
+            is_far,
         })
     }
 
-    /// How sure it is that these were holds: a single one could be chance.
+    /// How sure it is that these were holds: a single one could be chance. And without a known round trip,
+    /// a late ACK may be a long path's instead of a delayed one.
     pub(crate) fn confidence(&self) -> f64 {
         match self.tally.count {
             1 => 0.7,
+            _ if !self.sure => 0.7,
+            _ if self.is_far => FAR,
             count if count < CERTAIN => 0.9,
             _ => 0.98,
         }
     }
+
+    /// Whether a case of the tally was a hold that the base round trip explains.
+    pub(crate) fn is_plain(&self, case: &Case) -> bool {
+        case.length < self.limit
+    }
+
+    /// Whether a cost of this many ns, in a finding, is worth a person's time.
+    pub(crate) fn is_worth(subject: &Subject<'_>, cost: i64) -> bool {
+        let exchanges = &subject.connection.exchanges;
+        let is_big_share = if exchanges.is_request_response() {
+            cost.saturating_mul(SHARE_OF_EXCHANGES) >= exchanges.total
+        } else {
+            cost.saturating_mul(SHARE_OF_LIFE) >= subject.duration()
+        };
+        cost >= SMALLEST_COST && is_big_share
+    }
+}
+
+/// How the program wrote what was held; `None` where its holds were chance.
+fn pattern(held: &Held, run_longest: u32, rhythm: Option<&Rhythm>, is_far: bool) -> Option<Pattern> {
+    let Some(rhythm) = rhythm else { return Some(Pattern::Pieces) };
+    let messages = rhythm.gaps.count();
+    if run_longest < STREAM_RUN || held.waits.count() * 100 < messages * STREAM_HELD {
+        return Some(Pattern::Pieces);
+    }
+    let several = u64::from(rhythm.merged.max(rhythm.odd));
+    let chance = is_far && several * 100 < messages * STREAM_MERGED;
+    (!chance).then_some(Pattern::Stream)
 }
 
 /// What to do about holds, in order of preference.
@@ -72,10 +147,9 @@ pub(crate) fn fixes(subject: &Subject<'_>, end: End, holds: &Holds<'_>) -> Vec<F
     let nodelay = Fix {
         title: format!("Set TCP_NODELAY on the {}'s socket", subject.side_name(end)),
         how: format!(
-            "setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) on {}, which sends. Each write then \
-             becomes a segment of its own: {} more segments would have been sent here.",
+            "setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) on {}, which sends; on the other side it \
+             changes nothing. Each write then becomes a segment of its own, with 40 bytes of headers or more.",
             subject.address(end),
-            holds.tally.count
         ),
     };
     let one_write = Fix {

@@ -4,21 +4,29 @@ mod ack_chatter;
 mod affected;
 mod capture_gap;
 mod clock_step;
+mod cork_timeout;
+mod delayed_ack;
 mod fast_recovery;
+mod handshake_per_request;
 mod holds;
 mod loss;
+mod merged_updates;
 mod nagle_delayed_ack;
+mod nagle_hold;
 mod offloaded_segments;
 mod one_sided_capture;
 mod rto_stall;
 mod rule;
+mod slow_client;
+mod slow_server;
 mod small_receive_window;
+mod split_write;
 mod subject;
+#[cfg(test)]
+mod testing;
 mod uneven_cadence;
 mod windows;
 mod zero_window;
-#[cfg(test)]
-mod testing;
 
 pub use rule::Rule;
 pub use subject::Subject;
@@ -33,12 +41,20 @@ pub static RULES: &[&Rule] = &[
     &ack_chatter::ACK_CHATTER,
     &capture_gap::CAPTURE_GAP,
     &clock_step::CLOCK_STEP,
+    &cork_timeout::CORK_TIMEOUT,
+    &delayed_ack::DELAYED_ACK,
     &fast_recovery::FAST_RECOVERY,
+    &handshake_per_request::HANDSHAKE_PER_REQUEST,
+    &merged_updates::MERGED_UPDATES,
     &nagle_delayed_ack::NAGLE_DELAYED_ACK,
+    &nagle_hold::NAGLE_HOLD,
     &offloaded_segments::OFFLOADED_SEGMENTS,
     &one_sided_capture::ONE_SIDED_CAPTURE,
     &rto_stall::RTO_STALL,
+    &slow_client::SLOW_CLIENT,
+    &slow_server::SLOW_SERVER,
     &small_receive_window::SMALL_RECEIVE_WINDOW,
+    &split_write::SPLIT_WRITE,
     &uneven_cadence::UNEVEN_CADENCE,
     &zero_window::ZERO_WINDOW,
 ];

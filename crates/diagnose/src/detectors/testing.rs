@@ -7,10 +7,9 @@ use crate::{Analyzer, CaptureInfo, Diagnosis};
 
 /// Analyses one capture written as tcpdump prints it.
 pub(crate) fn diagnose(text: &str) -> Diagnosis {
-    let mut reader = Reader::new(text.as_bytes());
     let mut analyzer = Analyzer::new();
     let mut info = CaptureInfo { has_date: false, ..CaptureInfo::default() };
-    while let Some(item) = reader.next() {
+    for item in Reader::new(text.as_bytes()) {
         match item {
             Item::Packet(packet) => {
                 info.frames += 1;
@@ -37,4 +36,85 @@ pub(crate) fn connection(text: &str) -> Connection {
     let first = connections.next().expect("one connection");
     assert!(connections.next().is_none(), "only one connection");
     first
+}
+
+/// A conversation with 10.0.0.2:80, packet by packet, as tcpdump prints it. Times are µs; sequence numbers are
+/// relative and keep count of themselves.
+#[derive(Debug, Default)]
+pub(crate) struct Talk {
+    lines: Vec<String>,
+    /// The client's port, at 10.0.0.1.
+    port: u16,
+    /// Bytes that client and server have sent so far.
+    sent: [u64; 2],
+}
+
+impl Talk {
+    /// A conversation whose handshake shows a round trip of `round_trip` µs, captured at the client.
+    pub(crate) fn near_client(round_trip: u64) -> Self {
+        let mut talk = Self::default();
+        talk.connect(0, 40_000, round_trip);
+        talk
+    }
+
+    /// The same, captured at the server: SYN at 0, SYN-ACK 10 µs later, ACK after the round trip.
+    pub(crate) fn near_server(round_trip: u64) -> Self {
+        let mut talk = Self::default();
+        talk.handshake([0, 10, 10 + round_trip], 40_000);
+        talk
+    }
+
+    /// From here on the client speaks from this port, on a new connection: SYN at `start`, SYN-ACK after the
+    /// round trip, ACK 10 µs later.
+    pub(crate) fn connect(&mut self, start: u64, port: u16, round_trip: u64) {
+        self.handshake([start, start + round_trip, start + round_trip + 10], port);
+    }
+
+    fn handshake(&mut self, times: [u64; 3], port: u16) {
+        (self.port, self.sent) = (port, [1, 1]);
+        self.line(times[0], true, "[S], seq 0, win 64240, options [mss 1460,nop,wscale 7], length 0");
+        self.line(
+            times[1],
+            false,
+            "[S.], seq 0, ack 1, win 65160, options [mss 1460,nop,wscale 7], length 0",
+        );
+        self.line(times[2], true, "[.], ack 1, win 502, length 0");
+    }
+
+    fn line(&mut self, us: u64, is_client: bool, rest: &str) {
+        let (client, server) = (format!("10.0.0.1.{}", self.port), "10.0.0.2.80".to_owned());
+        let (from, to) = if is_client { (client, server) } else { (server, client) };
+        let (seconds, micros) = (us / 1_000_000, us % 1_000_000);
+        let (minutes, seconds) = (seconds / 60, seconds % 60);
+        self.lines.push(format!("10:{minutes:02}:{seconds:02}.{micros:06} IP {from} > {to}: Flags {rest}\n"));
+    }
+
+    /// Data that ACKs everything the other side has sent.
+    pub(crate) fn data(&mut self, us: u64, is_client: bool, len: u64) {
+        let (own, other) = (usize::from(!is_client), usize::from(is_client));
+        let (seq, ack) = (self.sent[own], self.sent[other]);
+        self.sent[own] += len;
+        self.line(us, is_client, &format!("[P.], seq {seq}:{}, ack {ack}, win 502, length {len}", seq + len));
+    }
+
+    /// A pure ACK of everything the other side has sent.
+    pub(crate) fn ack(&mut self, us: u64, is_client: bool) {
+        let ack = self.sent[usize::from(is_client)];
+        self.line(us, is_client, &format!("[.], ack {ack}, win 502, length 0"));
+    }
+
+    /// Both sides close at `us`, the client first.
+    pub(crate) fn close(&mut self, us: u64) {
+        let [client, server] = self.sent;
+        self.line(us, true, &format!("[F.], seq {client}, ack {server}, win 502, length 0"));
+        self.line(us + 10, false, &format!("[F.], seq {server}, ack {}, win 502, length 0", client + 1));
+        self.line(us + 20, true, &format!("[.], ack {}, win 502, length 0", server + 1));
+    }
+
+    /// The text, in order of time: connections may have been written down one after the other.
+    pub(crate) fn text(&self) -> String {
+        let mut lines = self.lines.clone();
+        lines.sort_by_key(|line| line.split(' ').next().map(str::to_owned));
+        lines.concat()
+    }
 }

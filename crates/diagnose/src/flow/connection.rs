@@ -643,7 +643,7 @@ impl Connection {
         let wait = self.wait(Cause::NagleHold, end, self.written_at(end, len), now, number);
         self.note_reaction(end, now);
         let half = &mut self.halves[end];
-        half.holds.get_or_insert_default().add(half.freed_at - half.sent_at, half.sent_len, len);
+        half.holds.get_or_insert_default().add(half.freed_at - half.sent_at, now - half.freed_at, half.sent_len, len);
         if let Some(rhythm) = &mut half.rhythm {
             let units = rhythm.units(len);
             rhythm.periods.add((now - half.sent_at) / units);

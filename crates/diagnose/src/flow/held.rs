@@ -27,16 +27,25 @@ impl Sizes {
 pub(crate) struct Held {
     /// From the segment in flight to its ACK.
     pub(crate) waits: Quantiles,
+    /// From those ACKs to the segments they released, ns in all.
+    pub(crate) reactions: i64,
     /// Payload of the segments in flight, and of those that waited for them.
     pub(crate) first: Sizes,
     pub(crate) rest: Sizes,
 }
 
 impl Held {
-    /// Counts a segment of `rest` bytes that waited `wait` ns for the ACK of one of `first` bytes.
-    pub(crate) fn add(&mut self, wait: i64, first: u32, rest: u32) {
+    /// Counts a segment of `rest` bytes that left `reaction` ns after the ACK of one of `first` bytes, which
+    /// came `wait` ns after that one.
+    pub(crate) fn add(&mut self, wait: i64, reaction: i64, first: u32, rest: u32) {
         self.waits.add(wait);
+        self.reactions = self.reactions.saturating_add(reaction);
         self.first.add(first);
         self.rest.add(rest);
+    }
+
+    /// From an ACK to the segment it released, ns on average.
+    pub(crate) fn mean_reaction(&self) -> i64 {
+        self.reactions / i64::try_from(self.waits.count()).unwrap_or(i64::MAX).max(1)
     }
 }

@@ -1,0 +1,148 @@
+//! Nagle's algorithm alone: a round trip for each small segment.
+
+use super::holds::{Holds, fixes};
+use super::rule::{Check, rule};
+use super::subject::{Subject, human, percent, times};
+use crate::diagnosis::ms;
+use crate::report::{Evidence, Finding, Severity};
+
+rule! {
+    /// A small segment waits one round trip for the ACK of the segment before it.
+    ///
+    /// ## What it means
+    /// Nagle's algorithm lets only one small segment be on its way: the next has to wait until the first is
+    /// ACKed. The receiver ACKs at once, so the wait is the path's round trip, no more. On a local network
+    /// nobody notices; over 50 ms of distance, a message written in two pieces takes 100 ms instead of 50.
+    ///
+    /// ## How it is detected
+    /// As for `nagle-delayed-ack`: a segment smaller than the MSS leaves its sender the moment a pure ACK
+    /// arrives that leaves nothing in flight. But that ACK came when the path's base round trip let it come
+    /// (less than 20 ms, or half the round trip, later). Reported from 10 ms in all on, and only if that is at
+    /// least 5 % of the time spent in exchanges (1 % of the connection's life where there are none).
+    ///
+    /// ## What to do
+    /// Best, hand the whole message to TCP at once: one `write`, or one `writev`/`sendmsg`, or `MSG_MORE` on
+    /// all pieces but the last. Where the messages really are separate, set `TCP_NODELAY` on the socket that
+    /// *sends*. Nothing at the receiver helps: it does not delay anything.
+    ///
+    /// ## References
+    /// RFC 896; RFC 1122 section 4.2.3.4; RFC 9293 section 3.7.4.
+    NAGLE_HOLD = "nagle-hold", Severity::Problem, Check::Connection(check)
+}
+
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    for end in 0..2 {
+        let Some(holds) = Holds::of(subject, end) else { continue };
+        if holds.plain == 0 || !Holds::is_worth(subject, holds.plain_cost) {
+            continue;
+        }
+        let worst =
+            holds.tally.worst().iter().filter(|case| holds.is_plain(case)).map(|case| case.length).max();
+        findings.push(Finding {
+            rule: NAGLE_HOLD.name,
+            severity: NAGLE_HOLD.severity,
+            connection: Some(subject.id),
+            blame: subject.blame(end),
+            count: holds.plain,
+            cost_ms: ms(holds.plain_cost),
+            worst_ms: ms(worst.unwrap_or(holds.plain_typical)),
+            confidence: holds.confidence(),
+            summary: format!(
+                "Nagle's algorithm on {} held a small segment {} for one round trip, typically {}, until the \
+                 ACK of the segment before it came: {} in all, {} of the connection's life. Those ACKs came at \
+                 once: {} delays nothing.",
+                subject.who(end),
+                times(holds.plain),
+                human(holds.plain_typical),
+                human(holds.plain_cost),
+                percent(holds.plain_cost, subject.duration()),
+                subject.who(1 - end),
+            ),
+            evidence: evidence(subject, &holds),
+            fixes: fixes(subject, end, &holds),
+        });
+    }
+}
+
+fn evidence(subject: &Subject<'_>, holds: &Holds<'_>) -> Vec<Evidence> {
+    subject.evidence(holds.tally, |case| {
+        if !holds.is_plain(case) {
+            return Default::default();
+        }
+        [
+            "a small segment leaves; the next has to wait for its ACK".to_owned(),
+            "the pure ACK that was waited for, one round trip later".to_owned(),
+            "the held segment leaves at once".to_owned(),
+        ]
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Talk, findings};
+    use crate::report::Blamed;
+
+    const MS: u64 = 1_000;
+
+    /// Ten requests of 16 and 48 bytes over a round trip of `path` ms; the first piece is ACKed `held` ms
+    /// later than that, and the second follows 20 µs behind the ACK.
+    fn split_requests(path: u64, held: u64) -> Talk {
+        let mut talk = Talk::near_client(path * MS);
+        for number in 1..=10 {
+            let start = number * 400 * MS;
+            talk.data(start, true, 16);
+            talk.ack(start + (path + held) * MS, false);
+            talk.data(start + (path + held) * MS + 20, true, 48);
+            talk.data(start + (2 * path + held) * MS + 40, false, 100);
+        }
+        talk
+    }
+
+    #[test]
+    fn a_round_trip_for_each_tail() {
+        let found = findings("nagle-hold", &split_requests(50, 0).text());
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(found.blame.side, Blamed::Client);
+        assert_eq!(found.blame.address.as_deref(), Some("10.0.0.1:40000"));
+        assert_eq!(found.count, 10);
+        // Ten times 50 ms and 20 µs.
+        assert!((500.0..=501.0).contains(&found.cost_ms.0), "{found:?}");
+        assert!((50.0..=50.1).contains(&found.worst_ms.0), "{found:?}");
+        assert!(found.summary.contains("10 times"), "{}", found.summary);
+        assert!(findings("nagle-delayed-ack", &split_requests(50, 0).text()).is_empty());
+    }
+
+    #[test]
+    fn a_delayed_ack_on_the_same_path_is_another_rule() {
+        let text = split_requests(50, 40);
+        assert!(findings("nagle-hold", &text.text()).is_empty());
+        assert_eq!(findings("nagle-delayed-ack", &text.text()).len(), 1);
+    }
+
+    #[test]
+    fn a_short_path_costs_nothing_worth_a_finding() {
+        // Four holds of 2 ms: half of the time spent in exchanges, but 8 ms in all.
+        let mut talk = Talk::near_client(2 * MS);
+        for number in 1..=4 {
+            let start = number * 400 * MS;
+            talk.data(start, true, 16);
+            talk.ack(start + 2 * MS, false);
+            talk.data(start + 2 * MS + 20, true, 48);
+            talk.data(start + 4 * MS, false, 100);
+        }
+        assert!(findings("nagle-hold", &talk.text()).is_empty());
+    }
+
+    #[test]
+    fn a_tail_that_does_not_wait_for_the_ack_is_not_held() {
+        let mut talk = Talk::near_client(50 * MS);
+        for number in 1..=10 {
+            let start = number * 400 * MS;
+            talk.data(start, true, 16);
+            talk.data(start + 20, true, 48);
+            talk.ack(start + 50 * MS, false);
+            talk.data(start + 50 * MS + 40, false, 100);
+        }
+        assert!(findings("nagle-hold", &talk.text()).is_empty());
+    }
+}

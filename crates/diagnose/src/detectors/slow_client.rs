@@ -1,0 +1,135 @@
+//! Clients that leave the connection waiting.
+
+use super::rule::{Check, rule};
+use super::subject::{Subject, human, percent};
+use super::windows::mean;
+use crate::diagnosis::ms;
+use crate::flow::fact::Cause;
+use crate::ledger::Tally;
+use crate::report::{Evidence, Finding, Fix, Severity};
+
+rule! {
+    /// Most of the time the client's program lets the connection wait for its next request.
+    ///
+    /// ## What it means
+    /// The answer has arrived and the client does not ask again yet: it computes, waits for something else, or
+    /// sleeps. TCP and the server are innocent of that time. A connection kept open for later use looks like
+    /// this as well, and that is no fault, so this is a note: it matters only if the client's work as a whole
+    /// is what seems slow.
+    ///
+    /// ## How it is detected
+    /// At least five times the client's next request leaves 5 ms or more after the answer could have reached
+    /// it, these pauses last no longer than a second on average (a program at work, not a person or an idle
+    /// connection), and they make up at least half of the connection's life.
+    ///
+    /// ## What to do
+    /// Profile the client's program between an answer and the next request. Sending the next request before
+    /// the answer has been worked on (pipelining, several connections) hides its time.
+    ///
+    /// ## References
+    /// RFC 9112 section 9.3 (persistent connections and pipelining, where HTTP/1.1 is spoken).
+    SLOW_CLIENT = "slow-client", Severity::Note, Check::Connection(check)
+}
+
+/// Fewer pauses show no habit.
+const FEWEST: u64 = 5;
+/// Longer pauses are a person's, or an idle connection's. ns.
+const LONGEST_PAUSE: i64 = 1_000_000_000;
+/// The pauses' part in the connection's life, one in so many.
+const SHARE_OF_LIFE: i64 = 2;
+
+fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
+    let (connection, client) = (subject.connection, subject.client());
+    let Some(tally) = subject.tally(Cause::Program, client) else { return };
+    if connection.is_udp
+        || !connection.exchanges.is_request_response()
+        || tally.count < FEWEST
+        || mean(tally) > LONGEST_PAUSE
+        || tally.total < subject.duration() / SHARE_OF_LIFE
+    {
+        return;
+    }
+    findings.push(Finding {
+        rule: SLOW_CLIENT.name,
+        severity: SLOW_CLIENT.severity,
+        connection: Some(subject.id),
+        blame: subject.blame(client),
+        count: tally.count,
+        cost_ms: ms(tally.total),
+        worst_ms: ms(tally.worst()[0].length),
+        confidence: 0.8,
+        summary: format!(
+            "The program of {} paused {} times between an answer and its next request, {} on average: {} in all, \
+             {} of the connection's life. TCP and the server are innocent of that time.",
+            subject.who(client),
+            tally.count,
+            human(mean(tally)),
+            human(tally.total),
+            percent(tally.total, subject.duration()),
+        ),
+        evidence: evidence(subject, tally),
+        fixes: fixes(subject),
+    });
+}
+
+fn evidence(subject: &Subject<'_>, tally: &Tally) -> Vec<Evidence> {
+    subject.evidence(tally, |case| {
+        let request = format!("the next request leaves {} later", human(case.length));
+        ["the end of an answer".to_owned(), String::new(), request]
+    })
+}
+
+fn fixes(subject: &Subject<'_>) -> Vec<Fix> {
+    vec![Fix {
+        title: "Look into the client's program, if its work as a whole is slow".to_owned(),
+        how: format!(
+            "Profile what {} does between an answer and its next request. If requests do not depend on each \
+             other, send the next one before working on the answer.",
+            subject.address(subject.client())
+        ),
+    }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Talk, findings};
+    use crate::report::{Blamed, Severity};
+
+    const MS: u64 = 1_000;
+
+    /// Requests that follow the answer before them after `pause` ms and are answered 300 µs later.
+    fn requests(count: u64, pause: u64) -> String {
+        let mut talk = Talk::near_client(200);
+        for number in 1..=count {
+            let now = number * (pause * MS + 300);
+            talk.data(now, true, 64);
+            talk.data(now + 300, false, 64);
+            talk.ack(now + 320, true);
+        }
+        talk.text()
+    }
+
+    #[test]
+    fn a_client_that_works_30_ms_on_each_answer() {
+        let found = findings("slow-client", &requests(8, 30));
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(found.severity, Severity::Note);
+        assert_eq!(found.blame.side, Blamed::Client);
+        // The pauses between eight exchanges: seven of 30 ms.
+        assert_eq!(found.count, 7);
+        assert!((found.cost_ms.0 - 210.0).abs() < 0.5, "{found:?}");
+        assert!(found.summary.contains("paused 7 times"), "{}", found.summary);
+        assert!(findings("slow-server", &requests(8, 30)).is_empty());
+    }
+
+    #[test]
+    fn a_client_that_asks_at_once_is_not_slow() {
+        assert!(findings("slow-client", &requests(8, 1)).is_empty());
+    }
+
+    #[test]
+    fn an_idle_connection_is_no_fault() {
+        assert!(findings("slow-client", &requests(8, 5_000)).is_empty());
+        assert!(findings("slow-client", &requests(3, 400)).is_empty());
+    }
+}
