@@ -100,7 +100,7 @@ impl Source for Diagnosis {
             packets: self.info.frames,
             bytes: self.info.bytes,
             start: self.info.span.map(|span| crate::calendar::written(span.0, self.info.has_date)),
-            duration_ms: ms(last - first),
+            duration_ms: ms(last.saturating_sub(first).max(0)),
             notes,
             ledger_ms: ledger,
         }
@@ -137,7 +137,7 @@ fn connection_report(id: u64, record: &Record, names: &Names, origin: i64) -> Co
         client: names.socket(connection.ends[client]),
         server: names.socket(connection.ends[1 - client]),
         vantage: vantage(connection),
-        start_ms: ms(connection.first - origin),
+        start_ms: ms(connection.first.saturating_sub(origin).max(0)),
         duration_ms: ms(connection.last - connection.first),
         base_rtt_ms: connection.base_round_trip().map(ms),
         ledger_ms: in_ms(&lines),
