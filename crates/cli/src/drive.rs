@@ -19,6 +19,9 @@ use crate::stop::Stop;
 /// binary file has none so far.
 const START: u64 = 512;
 
+/// Comments repeated in the notes; a file with more has tools of its own.
+const COMMENTS: usize = 10;
+
 /// Why there is no (further) result.
 #[derive(Debug)]
 pub(crate) enum Trouble {
@@ -148,6 +151,7 @@ impl Run<'_> {
         }
         let mut notes = reader.notes();
         notes.extend(tally.notes());
+        notes.extend(comments(&reader));
         gathering.finish(CaptureInfo {
             name: self.name.clone(),
             kind: reader.kind().to_owned(),
@@ -156,6 +160,23 @@ impl Run<'_> {
             ..CaptureInfo::default()
         })
     }
+}
+
+/// What somebody wrote into the file about it or its packets.
+fn comments(reader: &Reader<Input>) -> Vec<String> {
+    let all = reader.comments();
+    let mut notes: Vec<String> = all
+        .iter()
+        .take(COMMENTS)
+        .map(|comment| match comment.frame {
+            Some(number) => format!("Comment on packet {number}: {}", comment.text),
+            None => format!("Comment: {}", comment.text),
+        })
+        .collect();
+    if all.len() > COMMENTS {
+        notes.push(format!("And {} more comments in the file.", all.len() - COMMENTS));
+    }
+    notes
 }
 
 fn unreadable(error: &io::Error) -> Trouble {

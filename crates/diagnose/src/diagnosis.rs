@@ -9,8 +9,8 @@ use crate::flow::half::{Half, UNKNOWN};
 use crate::flow::table::{MOST, Record, Table};
 use crate::ledger::Lines;
 use crate::report::{
-    Cadence, Capture, Connection, Exchanges, Finding, LedgerMs, Line, Ms, PerDirection, Protocol, Side, Source,
-    Vantage,
+    Cadence, Capture, Connection, Exchanges, Finding, LedgerMs, Line, Ms, PerDirection, Protocol, Side,
+    Source, Vantage,
 };
 
 /// One capture's result. Reports are made from it on demand, connection by connection.
@@ -57,7 +57,9 @@ impl Diagnosis {
 
     /// Time of the capture's first frame, ns.
     pub(crate) fn origin(&self) -> i64 {
-        self.info.span.map_or_else(|| self.table.iter().next().map_or(0, |first| first.connection.first), |span| span.0)
+        self.info
+            .span
+            .map_or_else(|| self.table.iter().next().map_or(0, |first| first.connection.first), |span| span.0)
     }
 
     /// Every connection with its number.
@@ -113,7 +115,11 @@ impl Source for Diagnosis {
     }
 
     fn findings(&self) -> Box<dyn Iterator<Item = Finding> + '_> {
-        Box::new(detectors::of_capture(self).into_iter().chain(self.subjects().flat_map(|subject| detectors::of(&subject))))
+        Box::new(
+            detectors::of_capture(self)
+                .into_iter()
+                .chain(self.subjects().flat_map(|subject| detectors::of(&subject))),
+        )
     }
 }
 
@@ -139,9 +145,13 @@ fn connection_report(id: u64, record: &Record, names: &Names, origin: i64) -> Co
         vantage: vantage(connection),
         start_ms: ms(connection.first.saturating_sub(origin).max(0)),
         duration_ms: ms(connection.last - connection.first),
-        base_rtt_ms: connection.base_round_trip().map(ms),
+        // A clock that shows no time at all between data and its ACK is too coarse to measure the path.
+        base_rtt_ms: connection.base_round_trip().filter(|base| *base > 0).map(ms),
         ledger_ms: in_ms(&lines),
-        packets: PerDirection { to_server: u64::from(to_server.packets), to_client: u64::from(to_client.packets) },
+        packets: PerDirection {
+            to_server: u64::from(to_server.packets),
+            to_client: u64::from(to_client.packets),
+        },
         bytes: PerDirection { to_server: to_server.bytes, to_client: to_client.bytes },
         exchanges: exchanges(connection, &lines),
         cadence: [(Side::Client, to_server), (Side::Server, to_client)]
@@ -192,7 +202,8 @@ fn exchanges(connection: &Flow, lines: &Lines) -> Option<Exchanges> {
 fn inside_exchanges(connection: &Flow, lines: &Lines) -> Lines {
     let mut inside = *lines;
     inside[Line::Handshake as usize] = 0;
-    let mut outside = lines.iter().sum::<i64>() - lines[Line::Handshake as usize] - connection.exchanges.total;
+    let mut outside =
+        lines.iter().sum::<i64>() - lines[Line::Handshake as usize] - connection.exchanges.total;
     for line in [Line::ClientApp, Line::Network, Line::Unexplained] {
         let taken = inside[line as usize].min(outside.max(0));
         inside[line as usize] -= taken;

@@ -8,6 +8,7 @@ mod cork_timeout;
 mod delayed_ack;
 mod fast_recovery;
 mod handshake_per_request;
+mod harmless_delayed_ack;
 mod holds;
 mod loss;
 mod merged_updates;
@@ -45,6 +46,7 @@ pub static RULES: &[&Rule] = &[
     &delayed_ack::DELAYED_ACK,
     &fast_recovery::FAST_RECOVERY,
     &handshake_per_request::HANDSHAKE_PER_REQUEST,
+    &harmless_delayed_ack::HARMLESS_DELAYED_ACK,
     &merged_updates::MERGED_UPDATES,
     &nagle_delayed_ack::NAGLE_DELAYED_ACK,
     &nagle_hold::NAGLE_HOLD,

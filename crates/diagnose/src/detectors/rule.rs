@@ -64,7 +64,8 @@ mod tests {
     #[test]
     fn every_rule_has_its_sections_in_order_and_a_summary_of_one_sentence() {
         for rule in RULES {
-            let headings: Vec<_> = rule.doc.lines().map(str::trim).filter(|line| line.starts_with("## ")).collect();
+            let headings: Vec<_> =
+                rule.doc.lines().map(str::trim).filter(|line| line.starts_with("## ")).collect();
             assert_eq!(headings, Rule::HEADINGS, "{}", rule.name);
             assert!(rule.summary().ends_with('.'), "{}: {}", rule.name, rule.summary());
             assert!(rule.summary().len() <= 110, "{}: {}", rule.name, rule.summary());

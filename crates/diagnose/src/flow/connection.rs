@@ -406,13 +406,7 @@ impl Connection {
         let half = &self.halves[from];
         let packets = [half.sent_number, number, number];
         let (cause, since) = (Cause::Transfer, half.sent_at);
-        facts.take(Fact::Wait(Wait {
-            cause,
-            end: from,
-            from: since,
-            until: now,
-            packets,
-        }));
+        facts.take(Fact::Wait(Wait { cause, end: from, from: since, until: now, packets }));
         self.exchanges.continued(now);
     }
 
@@ -558,6 +552,7 @@ impl Connection {
             if half.sent_at != NEVER && !full && half.small_in_flight() {
                 self.halves[from].nodelay = NODELAY_PROOF;
             }
+            self.note_idle_ack(from);
             if self.note_cork(from, now, number, full, facts) {
                 return false;
             }
@@ -577,6 +572,16 @@ impl Connection {
             self.publish_hold(from, now, number, len, facts);
         }
         false
+    }
+
+    /// Counts the ACK that came last for `end`'s data, if it was held and nothing had been waiting for it.
+    fn note_idle_ack(&mut self, end: End) {
+        let half = &mut self.halves[end];
+        let late = half.freed_at.saturating_sub(half.sent_at);
+        if half.freed_pure && half.in_flight() == 0 && late >= ACK_HELD {
+            half.idle_acks = half.idle_acks.saturating_add(1);
+            half.idle_acks_late = half.idle_acks_late.saturating_add(late);
+        }
     }
 
     /// Whether the ACK that freed a small segment is the one that Nagle's algorithm waits for: a pure one that
@@ -685,7 +690,8 @@ impl Connection {
         let since = half.sent_at.max(self.halves[1 - end].sent_at);
         let corked = !full && half.in_flight() == 0 && CORK.contains(&(now - since));
         if corked {
-            let first = if since == half.sent_at { half.sent_number } else { self.halves[1 - end].sent_number };
+            let first =
+                if since == half.sent_at { half.sent_number } else { self.halves[1 - end].sent_number };
             let mut wait = self.wait(Cause::CorkTimeout, end, since, now, number);
             wait.packets = [first, number, number];
             facts.take(Fact::Wait(wait));

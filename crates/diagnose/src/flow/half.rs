@@ -80,6 +80,9 @@ pub(crate) struct Half {
     pub(crate) pure_acks: u32,
     pub(crate) offloaded: u32,
     pub(crate) retransmitted: u32,
+    /// ACKs that came late and released nothing: how many, and their delay in all, ns.
+    pub(crate) idle_acks: u32,
+    pub(crate) idle_acks_late: i64,
     pub(crate) ecn_marks: u32,
     /// Reactions of this side's *host* to the other: at once, and later.
     pub(crate) prompt: u16,
@@ -181,6 +184,8 @@ impl Default for Half {
             pure_acks: 0,
             offloaded: 0,
             retransmitted: 0,
+            idle_acks: 0,
+            idle_acks_late: 0,
             ecn_marks: 0,
             prompt: 0,
             slow: 0,

@@ -68,7 +68,8 @@ impl Connection {
         let silence = now - self.previous;
         let reaction = self.reaction_most(from);
         let sure = self.base_round_trip().is_some() && half.dup_acks == 0 && !fills_hole;
-        silence >= TIMER_SILENCE + reaction || (sure && silence >= (REACTIONS_OF_SILENCE * reaction).max(REORDERING))
+        silence >= TIMER_SILENCE + reaction
+            || (sure && silence >= (REACTIONS_OF_SILENCE * reaction).max(REORDERING))
     }
 
     /// Takes note if the receiver says that a retransmission brought it nothing new: its first SACK block then

@@ -47,7 +47,11 @@ impl Rhythm {
     pub(crate) fn add(&mut self, number: u64, time: i64, gap: i64, len: u32) {
         if len < self.unit {
             // What counted as one unit so far is several of this one.
-            self.odd = if self.unit.is_multiple_of(len.max(1)) { self.odd } else { self.single.saturating_add(self.merged) };
+            self.odd = if self.unit.is_multiple_of(len.max(1)) {
+                self.odd
+            } else {
+                self.single.saturating_add(self.merged)
+            };
             (self.unit, self.single, self.merged) = (len, 0, self.merged.saturating_add(self.single));
         }
         if len < self.unit.saturating_mul(2) {

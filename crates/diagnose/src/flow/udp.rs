@@ -8,7 +8,14 @@ use super::rhythm::MESSAGE_GAP;
 
 impl Connection {
     /// Takes one datagram, packet `number`, sent by `from` at `time` (ns).
-    pub(crate) fn handle_datagram(&mut self, number: u64, time: i64, udp: Udp, from: End, facts: &mut impl Facts) {
+    pub(crate) fn handle_datagram(
+        &mut self,
+        number: u64,
+        time: i64,
+        udp: Udp,
+        from: End,
+        facts: &mut impl Facts,
+    ) {
         let now = time.max(self.last);
         self.last = now;
         self.halves[from].packets = self.halves[from].packets.saturating_add(1);

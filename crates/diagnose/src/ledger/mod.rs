@@ -89,7 +89,8 @@ impl Ledger {
         let mut lines = Lines::default();
         let client = connection.client.unwrap_or(0);
         let apps = if client == 0 { [Slot::App0, Slot::App1] } else { [Slot::App1, Slot::App0] };
-        let travels = if client == 0 { [Slot::Travel0, Slot::Travel1] } else { [Slot::Travel1, Slot::Travel0] };
+        let travels =
+            if client == 0 { [Slot::Travel0, Slot::Travel1] } else { [Slot::Travel1, Slot::Travel0] };
         let journeys = self.true_share_of_journeys(connection);
         for (index, line) in [Line::ClientApp, Line::ServerApp].into_iter().enumerate() {
             let travelled = self.timeline.booked(travels[index]);

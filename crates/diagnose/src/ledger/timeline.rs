@@ -168,7 +168,6 @@ impl Timeline {
         }
         self.count = kept as u8;
     }
-
 }
 
 impl Claim {

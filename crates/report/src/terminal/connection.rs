@@ -2,9 +2,9 @@
 
 use std::io;
 
-use tcpwhy_diagnose::report::{Cadence, Connection, Exchanges, Protocol, Side, Vantage};
+use tcpwhy_diagnose::report::{Cadence, Connection, Exchanges, Finding, Protocol, Side, Vantage};
 
-use super::finding::{self, Fixes};
+use super::finding::{self, Printed};
 use super::ledger;
 use super::survey::Entry;
 use super::verdict::Verdict;
@@ -22,13 +22,16 @@ const EVEN: f64 = 0.8;
 /// Below this share it is called uneven; between the two nothing is claimed.
 const UNEVEN: f64 = 0.5;
 
+/// Rules that name what TCP did, not what the program did.
+pub(super) const MECHANISMS: [&str; 2] = ["nagle-delayed-ack", "nagle-hold"];
+
 /// Writes one connection with all its findings; briefly if there is nothing to say and it is not `alone`.
 pub(super) fn write(
     page: &mut Page<'_>,
     entry: &Entry,
     alone: bool,
     verdict: &Verdict,
-    fixes: &mut Fixes,
+    printed: &mut Printed,
 ) -> io::Result<()> {
     let connection = &entry.connection;
     let protocol = match connection.protocol {
@@ -54,11 +57,25 @@ pub(super) fn write(
         page.blank()?;
         ledger::write(page, &connection.ledger_ms)?;
     }
-    for found in &entry.findings {
+    printed.next_connection();
+    for found in worst_first(&entry.findings) {
         page.blank()?;
-        finding::write(page, found, verdict, fixes)?;
+        finding::write(page, found, verdict, printed)?;
     }
     Ok(())
+}
+
+/// Problems before advice before notes, the costliest first. Of two that show the same time, what the program
+/// did comes before what TCP made of it.
+fn worst_first(findings: &[Finding]) -> Vec<&Finding> {
+    let mut sorted: Vec<&Finding> = findings.iter().collect();
+    sorted.sort_by(|a, b| {
+        let mechanism = |finding: &Finding| MECHANISMS.contains(&finding.rule);
+        (b.severity.cmp(&a.severity))
+            .then(b.cost_ms.0.total_cmp(&a.cost_ms.0))
+            .then(mechanism(a).cmp(&mechanism(b)))
+    });
+    sorted
 }
 
 /// A host's name or address, safe to print and short enough for a sentence.

@@ -19,9 +19,20 @@ const EVIDENCE_SHOWN: usize = 6;
 /// A note of at least this confidence is not said to be uncertain.
 const SURE: f64 = 0.9;
 
-/// The fixes already printed: on the next connection with the same fault a reference to them is enough.
+/// What was already printed: where it comes again, a reference to it is enough.
 #[derive(Default)]
-pub(super) struct Fixes(Vec<(&'static str, Vec<Fix>, String)>);
+pub(super) struct Printed {
+    fixes: Vec<(Vec<Fix>, Place)>,
+    /// The packets shown for the findings of the present connection.
+    packets: Vec<(Vec<u64>, &'static str)>,
+}
+
+/// Where something was printed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Place {
+    rule: &'static str,
+    connection: Option<u64>,
+}
 
 /// The sign of a severity and its colour.
 pub(crate) fn mark(severity: Severity) -> (&'static str, Style) {
@@ -37,7 +48,7 @@ pub(super) fn write(
     page: &mut Page<'_>,
     finding: &Finding,
     verdict: &Verdict,
-    fixes: &mut Fixes,
+    printed: &mut Printed,
 ) -> io::Result<()> {
     let (sign, style) = mark(finding.severity);
     let title = page.ink.paint(style, &format!("{sign} {}", finding.rule));
@@ -51,8 +62,8 @@ pub(super) fn write(
     if !verdict.has_said(finding) {
         page.hanging(BODY, &plain(&finding.summary))?;
     }
-    write_evidence(page, &finding.evidence)?;
-    fixes.write(page, finding)
+    printed.evidence(page, finding)?;
+    printed.fixes(page, finding)
 }
 
 /// One rule's findings on connections, in a line.
@@ -123,15 +134,32 @@ fn write_evidence(page: &mut Page<'_>, evidence: &[Evidence]) -> io::Result<()> 
     Ok(())
 }
 
-impl Fixes {
-    fn write(&mut self, page: &mut Page<'_>, finding: &Finding) -> io::Result<()> {
+impl Printed {
+    /// A new connection begins: its packets have not been shown yet.
+    pub(super) fn next_connection(&mut self) {
+        self.packets.clear();
+    }
+
+    fn evidence(&mut self, page: &mut Page<'_>, finding: &Finding) -> io::Result<()> {
+        let packets: Vec<u64> = finding.evidence.iter().map(|evidence| evidence.packet).collect();
+        if let Some((_, rule)) = self.packets.iter().find(|(shown, _)| *shown == packets)
+            && !packets.is_empty()
+        {
+            let label = format!("{BODY}{}  ", page.ink.bold("why"));
+            return page.hanging(&label, &format!("the same packets as {rule} above"));
+        }
+        self.packets.push((packets, finding.rule));
+        write_evidence(page, &finding.evidence)
+    }
+
+    fn fixes(&mut self, page: &mut Page<'_>, finding: &Finding) -> io::Result<()> {
         if finding.fixes.is_empty() {
             return Ok(());
         }
+        let here = Place { rule: finding.rule, connection: finding.connection };
         let label = format!("{BODY}{}  ", page.ink.bold("fix"));
-        let printed = self.0.iter().find(|(rule, fixes, _)| *rule == finding.rule && *fixes == finding.fixes);
-        if let Some((_, _, place)) = printed {
-            return page.hanging(&label, &format!("as for {place} above"));
+        if let Some((_, place)) = self.fixes.iter().find(|(fixes, _)| *fixes == finding.fixes) {
+            return page.hanging(&label, &format!("as for {} above", place.seen_from(here)));
         }
         let mut first = label;
         for (i, fix) in finding.fixes.iter().enumerate() {
@@ -139,9 +167,18 @@ impl Fixes {
             page.hanging(&format!("{first}{}. ", i + 1), &format!("{title} {}", plain(&fix.how)))?;
             first = format!("{BODY}     ");
         }
-        let place = finding.connection.map_or("the capture".to_owned(), |id| format!("#{id}"));
-        self.0.push((finding.rule, finding.fixes.clone(), place));
+        self.fixes.push((finding.fixes.clone(), here));
         Ok(())
+    }
+}
+
+impl Place {
+    fn seen_from(self, here: Self) -> String {
+        match self.connection {
+            id if id == here.connection => self.rule.to_owned(),
+            Some(id) => format!("#{id}"),
+            None => "the capture".to_owned(),
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use tcpwhy_diagnose::report::{Capture, Source};
 use crate::number;
 use crate::page::{GLUE, Page, glued, shortened};
 use crate::plain::plain;
-use finding::Fixes;
+use finding::Printed;
 pub(crate) use finding::mark;
 use survey::Survey;
 use verdict::Verdict;
@@ -58,16 +58,16 @@ pub fn write(out: &mut impl io::Write, source: &dyn Source, options: &Options) -
     page.blank()?;
     write_capture(page, &survey)?;
     write_together(page, &survey)?;
-    let mut fixes = Fixes::default();
+    let mut printed = Printed::default();
     if verdict.is_about_all() {
-        write_about_all(page, &survey, &verdict, &mut fixes)?;
+        write_about_all(page, &survey, &verdict, &mut printed)?;
     }
     for entry in &survey.shown {
         page.blank()?;
-        connection::write(page, entry, survey.connections == 1, &verdict, &mut fixes)?;
+        connection::write(page, entry, survey.connections == 1, &verdict, &mut printed)?;
     }
     if !verdict.is_about_all() {
-        write_about_all(page, &survey, &verdict, &mut fixes)?;
+        write_about_all(page, &survey, &verdict, &mut printed)?;
     }
     write_rest(page, &survey, options.top)?;
     write_hint(page, &survey, &verdict)
@@ -106,7 +106,7 @@ fn write_about_all(
     page: &mut Page<'_>,
     survey: &Survey,
     verdict: &Verdict,
-    fixes: &mut Fixes,
+    printed: &mut Printed,
 ) -> io::Result<()> {
     if survey.about_all.is_empty() {
         return Ok(());
@@ -115,7 +115,7 @@ fn write_about_all(
     page.ruled(&page.ink.bold("The capture as a whole"), "")?;
     for found in &survey.about_all {
         page.blank()?;
-        finding::write(page, found, verdict, fixes)?;
+        finding::write(page, found, verdict, printed)?;
     }
     if survey.about_all_left > 0 {
         page.blank()?;

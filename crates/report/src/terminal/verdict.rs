@@ -5,7 +5,7 @@ use std::io;
 use owo_colors::Style;
 use tcpwhy_diagnose::report::{Blame, Blamed, Finding, Line, Severity};
 
-use super::connection::{name, rhythm, side};
+use super::connection::{MECHANISMS, name, rhythm, side};
 use super::finding::{mark, sentence};
 use super::ledger;
 use super::survey::{RuleTotal, Survey};
@@ -139,6 +139,12 @@ fn culprit(blame: &Blame) -> String {
     }
 }
 
+/// Whether two rules show the same time twice: what TCP did, and what the program did to make it.
+fn is_same_time(one: &RuleTotal, other: &RuleTotal) -> bool {
+    let mechanisms = [one, other].iter().filter(|total| MECHANISMS.contains(&total.rule)).count();
+    mechanisms == 1 && one.findings == other.findings && (one.cost_ms - other.cost_ms).abs() < 1e-3
+}
+
 /// The other problems, so that one does not mask another.
 fn also(survey: &Survey, first: &RuleTotal) -> String {
     const AT_MOST: usize = 3;
@@ -147,6 +153,7 @@ fn also(survey: &Survey, first: &RuleTotal) -> String {
         .iter()
         .filter(|total| total.severity == Severity::Problem && total.rule != first.rule)
         .filter(|total| total.cost_ms > WORTH_A_WORD * first.cost_ms)
+        .filter(|total| !is_same_time(total, first))
         .take(AT_MOST)
         .map(|total| format!("{} ({})", total.rule, number::duration(total.cost_ms)))
         .collect();

@@ -39,7 +39,7 @@ impl End {
                 Some(format!("Damaged at byte {at}{of}: {why}; nothing from there on was analysed."))
             }
             Self::Failed { at, error } => {
-                Some(format!("Reading failed at byte {at}{of}: {error}; everything before it was analysed."))
+                Some(format!("Reading ended at byte {at}{of}: {error}; everything before it was analysed."))
             }
         }
     }
