@@ -51,6 +51,9 @@ const NODELAY_PROOF: u8 = 3;
 /// Messages (more than [`MESSAGE_GAP`] apart) in a row from one side, without data from the other, that make a stream of updates and not the
 /// pieces of a request.
 pub(crate) const STREAM_RUN: u32 = 3;
+/// A round trip this much longer than the base one is still one without a queue, where the base one is shorter
+/// still: what a kernel needs to wake up. ns.
+const UNQUEUED: i64 = 100_000;
 /// A program that takes this long to answer is worth remembering: shorter answers are work, and remembering one
 /// costs a cache miss and 150 bytes. ns.
 const SLOW_ANSWER: i64 = 20_000_000;
@@ -400,14 +403,34 @@ impl Connection {
         }
     }
 
-    /// One more segment of a message or a bulk transfer that flows at the path's rate.
+    /// One more segment of a message or a bulk transfer that flows at the path's rate, or at the window's.
     #[inline]
     fn flow_on(&mut self, from: End, now: i64, number: u64, facts: &mut impl Facts) {
         let half = &self.halves[from];
-        let packets = [half.sent_number, number, number];
-        let (cause, since) = (Cause::Transfer, half.sent_at);
-        facts.take(Fact::Wait(Wait { cause, end: from, from: since, until: now, packets }));
+        let since = half.sent_at;
+        if self.is_bound_by_window(from) {
+            facts.take(Fact::Wait(self.wait(Cause::ReceiveWindow, from, since, now, number)));
+            self.spoke(from, now, facts);
+        } else {
+            let packets = [half.sent_number, number, number];
+            let cause = Cause::Transfer;
+            facts.take(Fact::Wait(Wait { cause, end: from, from: since, until: now, packets }));
+        }
         self.exchanges.continued(now);
+    }
+
+    /// Whether the receiver's window and not the path sets the pace of a sender that the capture is near to: there
+    /// was no room for a full segment until the last ACK came, and ACKs come back without having queued.
+    #[inline]
+    fn is_bound_by_window(&self, from: End) -> bool {
+        let half = &self.halves[from];
+        if !half.scale_known || half.freed_at < half.sent_at || self.reaction_part(from) > RELEASE_TOLERANCE {
+            return false;
+        }
+        let room = half.edge_before_freed().saturating_sub(half.next);
+        let base = self.base_round_trip().unwrap_or(0);
+        let round_trip = half.rtt + self.halves[1 - from].part_or_zero();
+        room < u64::from(half.full_size()) && round_trip <= base + base.max(UNQUEUED)
     }
 
     /// Remembers what window the sender can have known of: at the start of a burst all that has passed here;
@@ -648,7 +671,12 @@ impl Connection {
         let wait = self.wait(Cause::NagleHold, end, self.written_at(end, len), now, number);
         self.note_reaction(end, now);
         let half = &mut self.halves[end];
-        half.holds.get_or_insert_default().add(half.freed_at - half.sent_at, now - half.freed_at, half.sent_len, len);
+        half.holds.get_or_insert_default().add(
+            half.freed_at - half.sent_at,
+            now - half.freed_at,
+            half.sent_len,
+            len,
+        );
         if let Some(rhythm) = &mut half.rhythm {
             let units = rhythm.units(len);
             rhythm.periods.add((now - half.sent_at) / units);
