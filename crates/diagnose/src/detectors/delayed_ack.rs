@@ -15,8 +15,9 @@ rule! {
     /// The sender may not have more on its way than its congestion window or its send buffer allows. When that
     /// is an odd number of segments, or a single one, the receiver does not ACK the last of them at once: it
     /// hopes for a second one, or for data to send the ACK with, until its timer runs out (40 ms on Linux, up
-    /// to 200 ms elsewhere). Both wait for each other. Old stacks hold a short last segment behind a full one
-    /// as well (Nagle's algorithm in its first form); packets do not tell that from a full window.
+    /// to 200 ms elsewhere). Both wait for each other. Nagle's algorithm in its first form, in stacks other
+    /// than Linux, holds a short last segment behind a full one as well; packets do not tell that from a full
+    /// window.
     ///
     /// ## How it is detected
     /// After a full segment a sender goes on the moment an ACK arrives that covers less than two full segments,
@@ -61,9 +62,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             worst_ms: ms(tally.worst()[0].length),
             confidence: if tally.count < 5 { 0.6 } else { 0.8 },
             summary: format!(
-                "{} could go on sending full segments only when {} sent its delayed ACK: {}, {} later than the \
-                 path explains on average, {} in all, {} of the connection's life. Holding back small segments \
-                 (Nagle's algorithm) has no part in it.",
+                "{} could go on behind full segments only when {} sent its delayed ACK: {}, {} later than the \
+                 path explains on average, {} in all, {} of the connection's life.",
                 subject.who(end).replacen("the", "The", 1),
                 subject.who(1 - end),
                 times(tally.count),
