@@ -2,7 +2,7 @@
 
 use super::loss::{CONFIDENCE_GAPS, Loss};
 use super::rule::{Check, rule};
-use super::subject::{Subject, counted, grouped, human, percent, times};
+use super::subject::{Subject, counted, grouped, human, percent};
 use crate::diagnosis::ms;
 use crate::flow::fact::{Cause, End};
 use crate::ledger::Tally;
@@ -106,15 +106,17 @@ fn summary(subject: &Subject<'_>, end: End, tally: &Tally, loss: &Loss) -> Strin
         0 => String::new(),
         needless => format!(", {} of them needlessly", grouped(needless)),
     };
+    let (repairs, them, in_all) = match tally.count {
+        1 => ("the repair".to_owned(), "it", ""),
+        count => (counted(count, "repair"), "them", " in all"),
+    };
     format!(
-        "The network lost {} of what {} sent: {} of {} were sent again{needless}, and {} held up the data behind \
-         {} for {} in all, {} of the connection's life.",
+        "The network lost {} of what {} sent: {} of {} had to be sent again{needless}, and {repairs} held up the \
+         data behind {them} for {}{in_all}, {} of the connection's life.",
         percent(loss.lost() as i64, loss.segments as i64),
         subject.who(end),
         grouped(loss.retransmitted),
         counted(loss.segments, "segment"),
-        if tally.count == 1 { "the repair".to_owned() } else { format!("repairs ({})", times(tally.count)) },
-        if tally.count == 1 { "it" } else { "them" },
         human(tally.total),
         percent(tally.total, subject.duration()),
     )

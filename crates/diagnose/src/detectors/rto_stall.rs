@@ -2,7 +2,7 @@
 
 use super::loss::{CONFIDENCE_GAPS, Loss};
 use super::rule::{Check, rule};
-use super::subject::{Subject, counted, human, percent};
+use super::subject::{Subject, counted, grouped, human, percent};
 use crate::diagnosis::ms;
 use crate::flow::fact::{Cause, End};
 use crate::flow::half::NEVER;
@@ -84,11 +84,11 @@ fn worst(tally: &Tally) -> i64 {
     tally.worst().first().map_or(0, |case| case.length)
 }
 
-/// `once, for 300 ms`, or `3 times, for up to 3.00 s`.
-fn how_often(tally: &Tally) -> String {
+/// `300 ms`, or `3.00 s in all, up to 2.00 s each time`.
+fn how_long(tally: &Tally) -> String {
     match tally.count {
-        1 => format!("once, for {}", human(worst(tally))),
-        count => format!("{}, for up to {}", super::subject::times(count), human(worst(tally))),
+        1 => human(tally.total),
+        _ => format!("{} in all, up to {} each time", human(tally.total), human(worst(tally))),
     }
 }
 
@@ -97,16 +97,15 @@ fn of_data(subject: &Subject<'_>, end: End, tally: &Tally) -> Finding {
     Finding {
         confidence: if loss.has_gaps { CONFIDENCE_GAPS } else { CONFIDENCE },
         summary: format!(
-            "The network lost data of {}, and nothing that came later told of it: {} waited for its \
-             retransmission timer {}: {} in all, {} of the connection's life. {} of {} it sent were \
-             retransmissions.",
+            "The network lost data of {}, and nothing that came later told of it: the {} waited {} for its \
+             retransmission timer: {}, {} of the connection's life. {} of {} sent again.",
             subject.who(end),
-            if subject.side(end) == Side::Client { "the client" } else { "the server" },
-            how_often(tally),
-            human(tally.total),
+            subject.side_name(end),
+            super::subject::times(tally.count),
+            how_long(tally),
             percent(tally.total, subject.duration()),
-            super::subject::grouped(loss.retransmitted),
-            counted(loss.segments, "segment"),
+            grouped(loss.retransmitted),
+            segments(&loss),
         ),
         evidence: subject.evidence(tally, |_| {
             [
@@ -118,6 +117,12 @@ fn of_data(subject: &Subject<'_>, end: End, tally: &Tally) -> Finding {
         fixes: fixes_of_data(subject, end),
         ..finding(subject, tally)
     }
+}
+
+/// `23 segments were`, with the verb that fits the retransmissions before it.
+fn segments(loss: &Loss) -> String {
+    let verb = if loss.retransmitted == 1 { "was" } else { "were" };
+    format!("{} {verb}", counted(loss.segments, "segment"))
 }
 
 fn fixes_of_data(subject: &Subject<'_>, end: End) -> Vec<Fix> {
@@ -171,11 +176,11 @@ fn of_handshake(subject: &Subject<'_>, end: End, tally: &Tally) -> Finding {
         blame: if at_server { subject.blame(other) } else { Blame { side: Blamed::Network, address: None } },
         confidence: if at_server { CONFIDENCE_SYN_AT_SERVER } else { CONFIDENCE_SYN },
         summary: format!(
-            "The {what} of {} had to be sent again {}: {} in all before {}. Probably {blamed}.",
+            "The {what} of {} had to be sent again {}, which took {}{}. Probably {blamed}.",
             subject.who(end),
-            how_often(tally),
-            human(tally.total),
-            if answered { "the connection stood" } else { "the capture shows it for the last time" },
+            super::subject::times(tally.count),
+            how_long(tally),
+            if answered { ", before the connection stood" } else { "" },
         ),
         evidence: subject.evidence(tally, |_| {
             let first = if is_client { "sent, and not answered".to_owned() } else { String::new() };
@@ -243,8 +248,12 @@ mod tests {
         assert_eq!((finding.severity, finding.count), (Severity::Problem, 1));
         // From the request at .011 to its repetition at .311.
         assert!((finding.cost_ms.0 - 300.0).abs() < 0.01, "{:?}", finding.cost_ms);
-        assert!(finding.summary.contains("once, for 300 ms"), "{}", finding.summary);
-        assert!(finding.summary.contains("1 of 2 segments"), "{}", finding.summary);
+        assert!(
+            finding.summary.contains("once for its retransmission timer: 300 ms,"),
+            "{}",
+            finding.summary
+        );
+        assert!(finding.summary.contains("1 of 2 segments was sent again"), "{}", finding.summary);
         assert_eq!(finding.evidence.iter().map(|evidence| evidence.packet).collect::<Vec<_>>(), [4, 5]);
         assert!(findings("fast-recovery", &text).is_empty());
     }
