@@ -10,10 +10,10 @@ const CLIENT: &str = "10.0.0.1.40000";
 const SERVER: &str = "10.0.0.2.80";
 
 fn diagnose(text: &str) -> Diagnosis {
-    let mut reader = Reader::new(text.as_bytes());
+    let reader = Reader::new(text.as_bytes());
     let mut analyzer = Analyzer::new();
     let mut info = CaptureInfo::default();
-    while let Some(item) = reader.next() {
+    for item in reader {
         match item {
             Item::Packet(packet) => {
                 info.frames += 1;

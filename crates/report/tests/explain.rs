@@ -1,7 +1,7 @@
 //! A rule's text and the list of rules on the terminal.
 
 use serde_json::Value;
-use tcpwhy_diagnose::detectors::{RULES, Rule};
+use tcpwhy_diagnose::detectors::{Check, RULES, Rule};
 use tcpwhy_diagnose::report::Severity;
 use tcpwhy_report::terminal::Options;
 use tcpwhy_report::{explain, rules};
@@ -9,6 +9,7 @@ use unicode_width::UnicodeWidthStr;
 
 /// As the rules' macro keeps it: one space before each line of the doc comment.
 static RULE: Rule = Rule {
+    check: Check::Connection(|_, _| {}),
     name: "held-update",
     severity: Severity::Problem,
     doc: r" A small update waits in the sender until an ACK comes.
@@ -51,6 +52,7 @@ static RULE: Rule = Rule {
 };
 
 static ADVICE: Rule = Rule {
+    check: Check::Connection(|_, _| {}),
     name: "chatter",
     severity: Severity::Advice,
     doc: " More ACKs than the data asks for, which costs packets and seldom time, and is long enough to wrap.\n",

@@ -72,7 +72,7 @@ fn evidence(affected: &Affected<'_>) -> Vec<Evidence> {
 /// Bytes that `end` sent and the capture does not show, as far as it can be blamed for that.
 pub(crate) fn missing(connection: &Connection, end: End) -> u64 {
     let is_whole = connection.established != NEVER && connection.halves.iter().all(|half| half.packets > 0);
-    let unseen = connection.halves[end].unseen;
+    let unseen = connection.halves[end].unseen();
     if is_whole && unseen >= FEWEST_BYTES { unseen } else { 0 }
 }
 

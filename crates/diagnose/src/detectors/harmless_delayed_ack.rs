@@ -42,7 +42,7 @@ fn finding(subject: &Subject<'_>, sender: End) -> Option<Finding> {
     if half.idle_acks < FEWEST || subject.tally(Cause::NagleHold, sender).is_some() {
         return None;
     }
-    let typical = half.idle_acks_late / i64::from(half.idle_acks);
+    let typical = (f64::from(half.idle_acks_late) / f64::from(half.idle_acks)) as i64;
     if typical - base < ack_held(base) {
         return None;
     }

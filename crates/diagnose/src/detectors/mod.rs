@@ -29,10 +29,8 @@ mod uneven_cadence;
 mod windows;
 mod zero_window;
 
-pub use rule::Rule;
+pub use rule::{Check, Rule};
 pub use subject::Subject;
-
-use rule::Check;
 
 use crate::diagnosis::Diagnosis;
 use crate::report::Finding;

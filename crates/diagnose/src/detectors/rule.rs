@@ -13,12 +13,13 @@ pub struct Rule {
     pub severity: Severity,
     /// Markdown: one sentence, then the sections of [`Rule::HEADINGS`].
     pub doc: &'static str,
-    pub(crate) check: Check,
+    /// How it is found.
+    pub check: Check,
 }
 
 /// What a rule looks at.
 #[derive(Debug)]
-pub(crate) enum Check {
+pub enum Check {
     /// Each connection for itself.
     Connection(fn(&Subject<'_>, &mut Vec<Finding>)),
     /// The capture as a whole.

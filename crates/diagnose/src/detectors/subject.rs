@@ -7,8 +7,8 @@ use crate::flow::Connection;
 use crate::flow::fact::{Cause, End};
 use crate::flow::half::Half;
 use crate::flow::table::Record;
-use crate::ledger::{Case, Ledger, Lines, Tally};
-use crate::report::{Blame, Blamed, Evidence, Line, Side, Vantage};
+use crate::ledger::{Case, Ledger, Tally};
+use crate::report::{Blame, Blamed, Evidence, Side, Vantage};
 
 /// One connection as the rules see it.
 #[derive(Debug)]
@@ -18,18 +18,11 @@ pub struct Subject<'a> {
     pub(crate) ledger: &'a Ledger,
     names: &'a Names,
     origin: i64,
-    lines: Lines,
 }
 
 impl<'a> Subject<'a> {
     pub(crate) fn new(id: u64, record: &'a Record, names: &'a Names, origin: i64) -> Self {
-        let lines = record.ledger.lines(&record.connection);
-        Self { id, connection: &record.connection, ledger: &record.ledger, names, origin, lines }
-    }
-
-    /// ns on one line of the ledger.
-    pub(crate) fn line(&self, line: Line) -> i64 {
-        self.lines[line as usize]
+        Self { id, connection: &record.connection, ledger: &record.ledger, names, origin }
     }
 
     /// First packet to last, ns.

@@ -2,7 +2,7 @@
 
 use tcpwhy_wire::text::{Item, Reader};
 
-use crate::report::{Connection, Finding, Source};
+use crate::report::{Finding, Source};
 use crate::{Analyzer, CaptureInfo, Diagnosis};
 
 /// Analyses one capture written as tcpdump prints it.
@@ -27,15 +27,6 @@ pub(crate) fn diagnose(text: &str) -> Diagnosis {
 /// The findings of one rule in a conversation.
 pub(crate) fn findings(rule: &str, text: &str) -> Vec<Finding> {
     diagnose(text).findings().filter(|finding| finding.rule == rule).collect()
-}
-
-/// The conversation's only connection.
-pub(crate) fn connection(text: &str) -> Connection {
-    let diagnosis = diagnose(text);
-    let mut connections = diagnosis.connections();
-    let first = connections.next().expect("one connection");
-    assert!(connections.next().is_none(), "only one connection");
-    first
 }
 
 /// A conversation with 10.0.0.2:80, packet by packet, as tcpdump prints it. Times are µs; sequence numbers are

@@ -50,7 +50,7 @@ const CORK: std::ops::Range<i64> = 201_500_000..225_000_000;
 const NODELAY_PROOF: u8 = 3;
 /// Messages (more than [`MESSAGE_GAP`] apart) in a row from one side, without data from the other, that make a stream of updates and not the
 /// pieces of a request.
-pub(crate) const STREAM_RUN: u32 = 3;
+pub(crate) const STREAM_RUN: u16 = 3;
 /// A round trip this much longer than the base one is still one without a queue, where the base one is shorter
 /// still: what a kernel needs to wake up. ns.
 const UNQUEUED: i64 = 100_000;
@@ -151,7 +151,7 @@ impl Connection {
             return self.handle_syn(number, tcp, from, now, facts);
         }
         if tcp.flags.has(TcpFlags::ECE) {
-            self.halves[from].ecn_marks += 1;
+            self.halves[from].ecn_marks = self.halves[from].ecn_marks.saturating_add(1);
         }
         if tcp.flags.has(TcpFlags::RST) {
             return self.handle_reset(from, now, facts);
@@ -603,7 +603,7 @@ impl Connection {
         let late = half.freed_at.saturating_sub(half.sent_at);
         if half.freed_pure && half.in_flight() == 0 && late >= ACK_HELD {
             half.idle_acks = half.idle_acks.saturating_add(1);
-            half.idle_acks_late = half.idle_acks_late.saturating_add(late);
+            half.idle_acks_late += late as f32;
         }
     }
 

@@ -16,7 +16,7 @@ pub(crate) struct Exchanges {
     /// Longest pauses inside answers, summed: large where the "answer" is a stream of its own, ns.
     pub(crate) pauses: i64,
     /// How often an answer went on after a pause.
-    pub(crate) resumed: u64,
+    pub(crate) resumed: u32,
     /// When the last answer ended; 0 before there was one.
     pub(crate) answered: i64,
     asked: i64,
@@ -41,7 +41,7 @@ impl Exchanges {
             (State::Quiet, true) => (self.state, self.asked) = (State::Asked, now),
             (State::Asked, false) => (self.state, self.answered) = (State::Answering, now),
             (State::Answering, false) => {
-                self.resumed += 1;
+                self.resumed = self.resumed.saturating_add(1);
                 self.pauses += if free { now - self.answered } else { 0 };
                 self.answered = now;
             }
@@ -78,6 +78,6 @@ impl Exchanges {
     /// Whether the traffic is request and response at all, rather than a stream with an occasional word back.
     pub(crate) fn is_request_response(&self) -> bool {
         let count = self.latency.count();
-        count > 0 && self.pauses.saturating_mul(2) <= self.total && self.resumed <= RESUMED_MOST * count
+        count > 0 && self.pauses.saturating_mul(2) <= self.total && u64::from(self.resumed) <= RESUMED_MOST * count
     }
 }

@@ -69,21 +69,21 @@ pub(crate) struct Half {
     pub(crate) max_len: u32,
     pub(crate) max_window: u32,
     /// Segments sent since the other side last sent data.
-    pub(crate) run: u32,
+    pub(crate) run: u16,
     /// The longest such run.
-    pub(crate) run_longest: u32,
+    pub(crate) run_longest: u16,
     /// Counters.
     pub(crate) packets: u32,
     pub(crate) bytes: u64,
-    pub(crate) unseen: u64,
     pub(crate) segments: u32,
     pub(crate) pure_acks: u32,
     pub(crate) offloaded: u32,
     pub(crate) retransmitted: u32,
     /// ACKs that came late and released nothing: how many, and their delay in all, ns.
     pub(crate) idle_acks: u32,
-    pub(crate) idle_acks_late: i64,
-    pub(crate) ecn_marks: u32,
+    pub(crate) idle_acks_late: f32,
+    /// Segments with ECE: the receiver saw congestion marks (RFC 3168).
+    pub(crate) ecn_marks: u16,
     /// Reactions of this side's *host* to the other: at once, and later.
     pub(crate) prompt: u16,
     pub(crate) slow: u16,
@@ -110,6 +110,8 @@ pub(crate) struct Trouble {
     /// Bytes the capture has not shown yet: from, to, since when.
     pub(crate) hole: (u64, u64),
     pub(crate) hole_at: i64,
+    /// Bytes that were ACKed and never captured.
+    pub(crate) unseen: u64,
     /// When the present run of duplicate ACKs began.
     pub(crate) dup_since: i64,
     /// Retransmissions that the receiver reported as needless: D-SACKs (RFC 2883 section 4).
@@ -132,6 +134,7 @@ impl Default for Trouble {
             was_needless: false,
             hole: (0, 0),
             hole_at: 0,
+            unseen: 0,
             dup_since: 0,
             needless: 0,
             gap_number: 0,
@@ -179,13 +182,12 @@ impl Default for Half {
             run_longest: 0,
             packets: 0,
             bytes: 0,
-            unseen: 0,
             segments: 0,
             pure_acks: 0,
             offloaded: 0,
             retransmitted: 0,
             idle_acks: 0,
-            idle_acks_late: 0,
+            idle_acks_late: 0.0,
             ecn_marks: 0,
             prompt: 0,
             slow: 0,
@@ -218,6 +220,11 @@ impl Half {
             self.next = sequence::first(seq);
             (self.acked, self.small_end) = (self.next, 0);
         }
+    }
+
+    /// Bytes that were ACKed and never captured.
+    pub(crate) fn unseen(&self) -> u64 {
+        self.trouble.as_ref().map_or(0, |trouble| trouble.unseen)
     }
 
     /// The repair that is going on, if one is.
@@ -300,7 +307,7 @@ impl Half {
         let ack = sequence::unwrap(tcp.ack, self.next);
         if ack > self.next {
             // The receiver has bytes that the capture never showed.
-            self.unseen += ack - self.next;
+            self.trouble.get_or_insert_default().unseen += ack - self.next;
             self.next = ack;
             self.trouble.get_or_insert_default().note_gap(number, now);
         }
@@ -338,7 +345,7 @@ impl Half {
         }
         if let Some(trouble) = &mut self.trouble {
             if trouble.hole.1 != 0 && self.acked >= trouble.hole.1 {
-                self.unseen += trouble.hole.1 - trouble.hole.0;
+                trouble.unseen += trouble.hole.1 - trouble.hole.0;
                 trouble.hole = (0, 0);
                 trouble.note_gap(number, now);
             }

@@ -16,7 +16,7 @@ pub(crate) struct Quantiles {
     /// Buckets of durations that are not in `buckets` yet.
     recent: Vec<u16>,
     /// Bucket number and count, by bucket.
-    buckets: Option<Box<Vec<(u16, u32)>>>,
+    buckets: Box<[(u16, u32)]>,
     count: u64,
     /// The longest duration; in neither of the two above.
     max: i64,
@@ -34,7 +34,7 @@ impl Quantiles {
             return;
         }
         if self.recent.len() == ONE_BY_ONE {
-            self.buckets = Some(Box::new(self.sorted(None)));
+            self.buckets = self.sorted(None).into_boxed_slice();
             self.recent.clear();
         }
         self.recent.push(bucket_of(other));
@@ -54,7 +54,7 @@ impl Quantiles {
     }
 
     fn sorted(&self, longest: Option<u16>) -> Vec<(u16, u32)> {
-        let mut all = self.buckets.as_deref().cloned().unwrap_or_default();
+        let mut all = self.buckets.to_vec();
         for bucket in self.recent.iter().chain(&longest) {
             match all.binary_search_by_key(bucket, |entry| entry.0) {
                 Ok(at) => all[at].1 = all[at].1.saturating_add(1),

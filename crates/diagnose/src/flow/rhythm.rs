@@ -8,7 +8,7 @@ pub(crate) const MESSAGE_GAP: i64 = 5_000_000;
 
 /// Messages in a row from one side from which on its rhythm is kept: requests and answers, which alternate,
 /// have none.
-pub(crate) const RHYTHM_RUN: u32 = 2;
+pub(crate) const RHYTHM_RUN: u16 = 2;
 
 /// What is remembered of one direction's messages.
 #[derive(Clone, Debug, Default)]

@@ -68,13 +68,13 @@ fn damage_in_compressed_captures_keeps_what_was_good() {
         assert_eq!(content.frames, plain.frames);
         let note = &content.notes[0];
         assert!(
-            note.starts_with(&format!("Reading failed at byte {} of the decompressed data: ", pcap().len()))
+            note.starts_with(&format!("Reading ended at byte {} of the decompressed data: ", pcap().len()))
         );
     }
     let packed = zst(&pcap());
     let content = read(&packed[..packed.len() / 2]);
     assert_eq!(content.frames[..], plain.frames[..content.frames.len()]);
-    assert!(content.notes[0].starts_with("Reading failed at byte "), "{:?}", content.notes);
+    assert!(content.notes[0].starts_with("Reading ended at byte "), "{:?}", content.notes);
 }
 
 #[test]

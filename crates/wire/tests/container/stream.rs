@@ -132,7 +132,7 @@ fn a_failing_input_keeps_what_was_good() {
         assert_eq!(content.frames, whole.frames[..complete]);
         assert_eq!(
             content.notes,
-            [format!("Reading failed at byte {cut}: the disk is gone; everything before it was analysed.")]
+            [format!("Reading ended at byte {cut}: the disk is gone; everything before it was analysed.")]
         );
     }
 }
