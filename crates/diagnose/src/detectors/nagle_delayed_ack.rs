@@ -36,7 +36,7 @@ rule! {
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for end in 0..2 {
         let Some(holds) = Holds::of(subject, end) else { continue };
-        if holds.delayed == 0 {
+        if holds.delayed == 0 || !Holds::is_worth(subject, holds.delayed_cost) {
             continue;
         }
         let waited = human(holds.typical);
@@ -68,5 +68,87 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             evidence,
             fixes: fixes(subject, end, &holds),
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::findings;
+    use crate::report::Blamed;
+
+    const SHAKE: &str = "\
+        12:00:00.000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [S], seq 1000, win 64240, options [mss 1460], length 0\n\
+        12:00:00.000100 IP 10.0.0.2.80 > 10.0.0.1.40000: Flags [S.], seq 5000, ack 1001, win 65160, options [mss 1460], length 0\n\
+        12:00:00.000120 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [.], ack 1, win 64240, length 0\n";
+
+    /// One line of tcpdump's, at `ms` after the hour.
+    fn line(ms: f64, from_client: bool, fields: &str) -> String {
+        let (from, to) =
+            if from_client { ("10.0.0.1.40000", "10.0.0.2.80") } else { ("10.0.0.2.80", "10.0.0.1.40000") };
+        format!("12:00:{:09.6} IP {from} > {to}: Flags {fields}\n", ms / 1e3)
+    }
+
+    /// Header (`seq 1:17`), then a pure ACK 40 ms later, then the body after `reaction` ms, then the answer.
+    fn request(reaction: f64) -> String {
+        let body = 50.1 + reaction;
+        SHAKE.to_owned()
+            + &line(10.0, true, "[P.], seq 1:17, ack 1, win 64240, length 16")
+            + &line(50.1, false, "[.], ack 17, win 65160, length 0")
+            + &line(body, true, "[P.], seq 17:65, ack 1, win 64240, length 48")
+            + &line(body + 0.2, false, "[P.], seq 1:101, ack 65, win 65160, length 100")
+    }
+
+    #[test]
+    fn a_body_that_leaves_on_the_heels_of_the_delayed_ack_was_held() {
+        let found = findings("nagle-delayed-ack", &request(0.02));
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].blame.side, found[0].count), (Blamed::Client, 1));
+        assert_eq!(found[0].blame.address.as_deref(), Some("10.0.0.1:40000"));
+        // From the header at 10.0 ms to the body at 50.12 ms.
+        assert!((found[0].cost_ms.0 - 40.12).abs() < 0.001, "{:?}", found[0].cost_ms);
+        let packets: Vec<_> = found[0].evidence.iter().map(|shown| (shown.packet, shown.time_ms.0)).collect();
+        assert_eq!(packets, [(4, 10.0), (5, 50.1), (6, 50.12)]);
+    }
+
+    #[test]
+    fn a_program_that_writes_the_body_later_was_not_held() {
+        assert!(findings("nagle-delayed-ack", &request(5.0)).is_empty());
+    }
+
+    /// The look-alike: the same pure ACK after 40 ms, and then the other side speaks.
+    #[test]
+    fn a_server_that_thinks_42_ms_is_no_hold() {
+        let text = SHAKE.to_owned()
+            + &line(10.0, true, "[P.], seq 1:65, ack 1, win 64240, length 64")
+            + &line(50.1, false, "[.], ack 65, win 65160, length 0")
+            + &line(52.1, false, "[P.], seq 1:101, ack 65, win 65160, length 100")
+            + &line(52.12, true, "[P.], seq 65:129, ack 101, win 64240, length 64");
+        assert!(findings("nagle-delayed-ack", &text).is_empty());
+    }
+
+    /// A sender seen to send one small segment while another was in flight does not hold any.
+    #[test]
+    fn a_sender_with_nodelay_that_meets_an_ack_by_chance_was_not_held() {
+        let text = SHAKE.to_owned()
+            + &line(10.0, true, "[P.], seq 1:17, ack 1, win 64240, length 16")
+            + &line(12.0, true, "[P.], seq 17:33, ack 1, win 64240, length 16")
+            + &line(52.1, false, "[.], ack 33, win 65160, length 0")
+            + &line(52.12, true, "[P.], seq 33:49, ack 1, win 64240, length 16");
+        assert!(findings("nagle-delayed-ack", &text).is_empty());
+    }
+
+    /// Buffers of 1,001 bytes sent one after the other: the small segment at the head makes Minshall's rule hold the
+    /// tail although a full one went in between.
+    #[test]
+    fn a_tail_behind_a_small_and_a_full_segment_was_held() {
+        let text = SHAKE.to_owned()
+            + &line(10.0, true, "[P.], seq 1:1002, ack 1, win 64240, length 1001")
+            + &line(10.01, true, "[.], seq 1002:2462, ack 1, win 64240, length 1460")
+            + &line(50.1, false, "[.], ack 2462, win 65160, length 0")
+            + &line(50.12, true, "[P.], seq 2462:3003, ack 1, win 64240, length 541");
+        let found = findings("nagle-delayed-ack", &text);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].blame.side, Blamed::Client);
+        assert!(findings("delayed-ack", &text).is_empty());
     }
 }

@@ -97,8 +97,7 @@ impl<'a> Subject<'a> {
     pub(crate) fn evidence(&self, tally: &Tally, note: impl Fn(&Case) -> [String; 3]) -> Vec<Evidence> {
         let mut evidence = Vec::new();
         for case in tally.worst() {
-            let times = [case.from, case.from + case.length, case.from + case.length];
-            for ((packet, time), note) in case.packets.into_iter().zip(times).zip(note(case)) {
+            for ((packet, time), note) in case.packets.into_iter().zip(case.times).zip(note(case)) {
                 if !note.is_empty() && packet != 0 {
                     evidence.push(self.packet(packet, time, note));
                 }

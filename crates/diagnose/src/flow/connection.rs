@@ -124,12 +124,16 @@ impl Connection {
     /// What share of the time in which small segments were held the base round trip explains, 0 to 1; the
     /// rest is the receiver's delayed ACK.
     pub(crate) fn round_trip_share_of_holds(&self) -> f64 {
-        let base = self.base_round_trip().unwrap_or(0);
-        let holds = self.halves.iter().filter_map(|half| Some(&half.holds.as_deref()?.waits));
-        let (within, all) = holds.fold((0, 0), |sums, held| {
-            let (within, all) = held.sums_within(base);
-            (sums.0 + within, sums.1 + all)
-        });
+        let mut sums = (0, 0);
+        for half in &self.halves {
+            let Some(held) = half.holds.as_deref() else { continue };
+            // A hold is measured from the data to its ACK at the capture point: the receiver's part of the path.
+            // Without a base round trip even the shortest of them may be a delayed ACK.
+            let part = self.base_round_trip().map_or(0, |_| half.part_or_zero());
+            let (within, all) = held.waits.sums_within(part);
+            sums = (sums.0 + within + held.reactions, sums.1 + all + held.reactions);
+        }
+        let (within, all) = sums;
         if all == 0 { 1.0 } else { within as f64 / all as f64 }
     }
 
@@ -215,7 +219,7 @@ impl Connection {
 
     fn syn_timeout(&self, since: i64, end: End, number: u64, now: i64) -> Fact {
         let packets = [self.syn_number, number, number];
-        Fact::Wait(Wait { cause: Cause::SynTimeout, end, from: since, until: now, packets })
+        Fact::Wait(Wait::new(Cause::SynTimeout, end, (since, now), packets))
     }
 
     /// The handshake is over with the client's first segment after the SYN-ACK.
@@ -226,13 +230,8 @@ impl Connection {
         server.part = server.part.min(now - self.syn_ack_at);
         if self.syn_at != NEVER {
             self.handshake = now - self.syn_at;
-            facts.take(Fact::Wait(Wait {
-                cause: Cause::Handshake,
-                end: client,
-                from: self.syn_at,
-                until: now,
-                packets: [self.syn_number, number, number],
-            }));
+            let packets = [self.syn_number, number, number];
+            facts.take(Fact::Wait(Wait::new(Cause::Handshake, client, (self.syn_at, now), packets)));
         }
     }
 
@@ -293,7 +292,7 @@ impl Connection {
             return;
         }
         let packets = [half.sent_number, number, number];
-        let wait = |cause, from| Wait { cause, end, from, until: now, packets };
+        let wait = |cause, from| Wait::new(cause, end, (from, now), packets);
         let since_sent = half.sent_at + half.part_or_zero();
         if now - acked.before <= gap_most {
             facts.take(Fact::Wait(wait(Cause::Transfer, acked.before)));
@@ -413,8 +412,7 @@ impl Connection {
             self.spoke(from, now, facts);
         } else {
             let packets = [half.sent_number, number, number];
-            let cause = Cause::Transfer;
-            facts.take(Fact::Wait(Wait { cause, end: from, from: since, until: now, packets }));
+            facts.take(Fact::Wait(Wait::new(Cause::Transfer, from, (since, now), packets)));
         }
         self.exchanges.continued(now);
     }
@@ -586,9 +584,9 @@ impl Connection {
         let no_room = half.scale_known && room < u64::from(len.min(half.full_size()));
         if half.zero_window || no_room {
             self.publish_window_wait(from, now, number, facts);
-        } else if full || half.last_full {
+        } else if full || (half.last_full && !half.freed_small()) {
             self.publish_congestion_wait(from, now, number, facts);
-        } else if !self.is_hold(from) {
+        } else if !self.is_hold(from, now) {
             self.note_answer(from, now, number, facts);
             return true;
         } else {
@@ -601,7 +599,7 @@ impl Connection {
     fn note_idle_ack(&mut self, end: End) {
         let half = &mut self.halves[end];
         let late = half.freed_at.saturating_sub(half.sent_at);
-        if half.freed_pure && half.in_flight() == 0 && late >= ACK_HELD {
+        if half.sent_at != NEVER && half.freed_pure && half.in_flight() == 0 && late >= ACK_HELD {
             half.idle_acks = half.idle_acks.saturating_add(1);
             half.idle_acks_late += late as f32;
         }
@@ -609,9 +607,10 @@ impl Connection {
 
     /// Whether the ACK that freed a small segment is the one that Nagle's algorithm waits for: a pure one that
     /// leaves nothing in flight, with no data behind it that the program could be answering instead.
-    fn is_hold(&mut self, end: End) -> bool {
+    fn is_hold(&mut self, end: End, now: i64) -> bool {
         let half = &self.halves[end];
         let fits = half.freed_pure
+            && now - half.freed_at >= self.reaction_part(end)
             && half.in_flight() == 0
             && half.freed_at - half.sent_at >= SHORTEST_HOLD
             && self.halves[1 - end].sent_at <= half.freed_at;
@@ -634,7 +633,8 @@ impl Connection {
     fn wait(&self, cause: Cause, end: End, from: i64, until: i64, number: u64) -> Wait {
         let half = &self.halves[end];
         let packets = [half.sent_number, half.freed_number, number];
-        Wait { cause, end, from, until, packets }
+        let times = [half.sent_at, half.freed_at, until];
+        Wait { cause, end, from, until, packets, times }
     }
 
     fn publish_window_wait(&mut self, end: End, now: i64, number: u64, facts: &mut impl Facts) {
@@ -716,12 +716,15 @@ impl Connection {
     fn note_cork(&mut self, end: End, now: i64, number: u64, full: bool, facts: &mut impl Facts) -> bool {
         let half = &self.halves[end];
         let since = half.sent_at.max(self.halves[1 - end].sent_at);
-        let corked = !full && half.in_flight() == 0 && CORK.contains(&(now - since));
+        // An answer, or the tail of a message that was cut at the MSS; not a program that speaks every 200 ms.
+        let belongs = self.last_spoke != end || half.last_full;
+        let corked = !full && belongs && half.in_flight() == 0 && CORK.contains(&(now - since));
         if corked {
             let first =
                 if since == half.sent_at { half.sent_number } else { self.halves[1 - end].sent_number };
             let mut wait = self.wait(Cause::CorkTimeout, end, since, now, number);
             wait.packets = [first, number, number];
+            wait.times = [since, now, now];
             facts.take(Fact::Wait(wait));
         }
         corked
@@ -732,13 +735,10 @@ impl Connection {
         let asked = &self.halves[1 - end];
         let since = asked.sent_at + asked.part_or_zero();
         if self.last_spoke != end && asked.sent_at != NEVER && now - since >= SLOW_ANSWER {
-            facts.take(Fact::Wait(Wait {
-                cause: Cause::Program,
-                end,
-                from: since,
-                until: now,
-                packets: [asked.sent_number, asked.freed_number, number],
-            }));
+            let packets = [asked.sent_number, asked.freed_number, number];
+            let times = [asked.sent_at, asked.freed_at, now];
+            let cause = Cause::Program;
+            facts.take(Fact::Wait(Wait { cause, end, from: since, until: now, packets, times }));
         }
     }
 

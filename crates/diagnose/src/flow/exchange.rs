@@ -78,6 +78,8 @@ impl Exchanges {
     /// Whether the traffic is request and response at all, rather than a stream with an occasional word back.
     pub(crate) fn is_request_response(&self) -> bool {
         let count = self.latency.count();
-        count > 0 && self.pauses.saturating_mul(2) <= self.total && u64::from(self.resumed) <= RESUMED_MOST * count
+        count > 0
+            && self.pauses.saturating_mul(2) <= self.total
+            && u64::from(self.resumed) <= RESUMED_MOST * count
     }
 }

@@ -52,6 +52,15 @@ pub struct Wait {
     /// The last packet before the wait, the one that ended it, and the one that then left (equal where there
     /// are fewer than three).
     pub packets: [u64; 3],
+    /// When each of them passed the capture point.
+    pub times: [i64; 3],
+}
+
+impl Wait {
+    /// A wait that begins with the first of its packets and ends with the others.
+    pub(crate) fn new(cause: Cause, end: End, (from, until): (i64, i64), packets: [u64; 3]) -> Self {
+        Self { cause, end, from, until, packets, times: [from, until, until] }
+    }
 }
 
 /// One named fact.

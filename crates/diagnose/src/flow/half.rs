@@ -359,6 +359,12 @@ impl Half {
         self.edge_before
     }
 
+    /// Whether the last freeing ACK covered a small segment, the kind that Nagle's algorithm in Minshall's form waits
+    /// for even behind full ones.
+    pub(crate) fn freed_small(&self) -> bool {
+        self.small_end > self.acked - u64::from(self.freed_bytes) && self.small_end <= self.acked
+    }
+
     /// Whether something is in flight that would make Nagle's algorithm hold a small segment: unACKed data
     /// that includes a small segment (Minshall's rule, the weaker one, so that it convicts under both).
     #[inline]

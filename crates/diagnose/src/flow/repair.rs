@@ -117,15 +117,15 @@ impl Connection {
             if since < repair.quiet_since {
                 let packets = [repair.recover_number, repair.quiet_number, repair.quiet_number];
                 let until = repair.quiet_since;
-                facts.take(Fact::Wait(Wait { cause: Cause::Recovery, end, from: since, until, packets }));
+                facts.take(Fact::Wait(Wait::new(Cause::Recovery, end, (since, until), packets)));
             }
             since = repair.repaired_at;
             let packets = [repair.quiet_number, repair.repaired_number, repair.repaired_number];
             let (from, until) = (repair.quiet_since, repair.repaired_at);
-            facts.take(Fact::Wait(Wait { cause: Cause::Timeout, end, from, until, packets }));
+            facts.take(Fact::Wait(Wait::new(Cause::Timeout, end, (from, until), packets)));
         }
         let packets = [repair.recover_number, number, number];
-        facts.take(Fact::Wait(Wait { cause: Cause::Recovery, end, from: since, until: now, packets }));
+        facts.take(Fact::Wait(Wait::new(Cause::Recovery, end, (since, now), packets)));
     }
 
     /// Books a repair that the capture's end cuts off.

@@ -10,12 +10,12 @@ const WORST: usize = 3;
 /// One wait kept as evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Case {
-    /// From when, ns.
-    pub from: i64,
     /// How long, ns.
     pub length: i64,
-    /// Before it, its end, and what then left.
+    /// The packet before it, the one that ended it, and what then left.
     pub packets: [u64; 3],
+    /// When each of them passed, ns.
+    pub times: [i64; 3],
 }
 
 /// All waits of one cause on one side.
@@ -40,7 +40,7 @@ impl Tally {
     }
 
     fn add(&mut self, wait: &Wait) {
-        let mut case = Case { from: wait.from, length: wait.until - wait.from, packets: wait.packets };
+        let mut case = Case { length: wait.until - wait.from, packets: wait.packets, times: wait.times };
         self.total += case.length;
         let kept = WORST.min(self.count as usize + 1);
         self.count += 1;
@@ -75,7 +75,7 @@ impl Tallies {
         if let Some(tally) = known {
             return tally.add(wait);
         }
-        let none = Case { from: 0, length: 0, packets: [0; 3] };
+        let none = Case { length: 0, packets: [0; 3], times: [0; 3] };
         let mut tally = Tally { cause: wait.cause, end: wait.end, count: 0, total: 0, worst: [none; WORST] };
         tally.add(wait);
         self.0.reserve_exact(1);
@@ -97,7 +97,7 @@ mod tests {
         let mut tallies = Tallies::default();
         for (number, length) in [5, 9, 1, 7, 3, 8].into_iter().enumerate() {
             let packets = [number as u64; 3];
-            tallies.add(&Wait { cause: Cause::Timeout, end: 1, from: 0, until: length, packets });
+            tallies.add(&Wait::new(Cause::Timeout, 1, (0, length), packets));
         }
         let tally = tallies.get(Cause::Timeout, 1).expect("counted");
         assert_eq!((tally.count, tally.total), (6, 33));
@@ -110,7 +110,7 @@ mod tests {
     fn fewer_than_three_are_all_kept() {
         let mut tallies = Tallies::default();
         for length in [2, 4] {
-            tallies.add(&Wait { cause: Cause::Recovery, end: 0, from: 0, until: length, packets: [1; 3] });
+            tallies.add(&Wait::new(Cause::Recovery, 0, (0, length), [1; 3]));
         }
         let tally = tallies.get(Cause::Recovery, 0).expect("counted");
         assert_eq!(tally.worst().iter().map(|case| case.length).collect::<Vec<_>>(), [4, 2]);
