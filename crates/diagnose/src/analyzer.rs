@@ -1,6 +1,6 @@
 //! The entry point: packets in, a [`Diagnosis`] out.
 
-use tcpwhy_wire::{Names, Packet, Transport};
+use tcpwhy_wire::{Names, Packet, TcpFlags, Transport};
 
 use crate::diagnosis::Diagnosis;
 use crate::flow::table::{Key, Record, Table};
@@ -75,8 +75,15 @@ impl Analyzer {
             for (guess, tag) in guesses.iter_mut().zip(&tags[..batch.len()]) {
                 *guess = self.table.probe(*tag);
             }
-            for index in guesses.into_iter().flatten() {
-                self.table.probe_further(index);
+            for (guess, packet) in guesses.iter().zip(batch) {
+                if let Some(index) = guess {
+                    self.table.ask_for(*index, is_pure_ack(packet));
+                }
+            }
+            for (guess, packet) in guesses.iter().zip(batch) {
+                if let (Some(index), false) = (guess, is_pure_ack(packet)) {
+                    self.table.probe_further(*index);
+                }
             }
             for (number, packet) in batch.iter().enumerate() {
                 self.take(packet, tags[number], guesses[number]);
@@ -127,6 +134,12 @@ impl Analyzer {
         }
         Diagnosis::new(info, self.table, self.steps)
     }
+}
+
+/// Whether a packet only acknowledges, as about half of all do.
+#[inline]
+fn is_pure_ack(packet: &Packet) -> bool {
+    matches!(&packet.transport, Transport::Tcp(tcp) if tcp.payload_len == 0 && tcp.flags.0 == TcpFlags::ACK)
 }
 
 #[cfg(test)]

@@ -168,7 +168,7 @@ mod tests {
         assert!((15.0..=20.0).contains(&finding.cost_ms.0), "{:?}", finding.cost_ms);
         assert!((finding.worst_ms.0 - 6.818).abs() < 0.01, "{:?}", finding.worst_ms);
         assert!(finding.summary.contains("2,896 bytes, 2 segments a round trip"), "{}", finding.summary);
-        assert_eq!(finding.evidence.len(), 9);
+        assert_eq!(finding.evidence.len(), 6);
         assert!(findings("zero-window", UPLOAD).is_empty());
     }
 

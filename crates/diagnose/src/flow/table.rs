@@ -82,12 +82,20 @@ impl Table {
         (self.hasher.hash_one(key) >> 32) as u32
     }
 
-    /// The record that probably belongs to `tag`, its lines asked for: to be verified by [`Table::find`].
+    /// The record that probably belongs to `tag`: to be verified by [`Table::find`].
     #[inline]
     pub(crate) fn probe(&self, tag: u32) -> Option<u32> {
-        let index = self.index.find(spread(tag), |entry| entry.tag == tag)?.index;
-        prefetch::lines_of(self.get(index));
-        Some(index)
+        self.index.find(spread(tag), |entry| entry.tag == tag).map(|entry| entry.index)
+    }
+
+    /// Asks for a record's lines. A `quiet` packet books nothing, so that the ledger can stay where it is.
+    #[inline]
+    pub(crate) fn ask_for(&self, index: u32, quiet: bool) {
+        let Record { connection, ledger } = self.get(index);
+        prefetch::lines_of(connection);
+        if !quiet {
+            prefetch::lines_of(ledger);
+        }
     }
 
     /// Asks for what hangs on a record whose own lines have been asked for: worst cases and latencies.

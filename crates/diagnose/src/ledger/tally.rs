@@ -5,7 +5,7 @@ use tcpwhy_wire::prefetch;
 use crate::flow::fact::{Cause, End, Wait};
 
 /// Worst cases kept for each cause and side.
-const WORST: usize = 3;
+const WORST: usize = 2;
 
 /// One wait kept as evidence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keeps_the_three_longest_in_order() {
+    fn keeps_the_longest_in_order() {
         let mut tallies = Tallies::default();
         for (number, length) in [5, 9, 1, 7, 3, 8].into_iter().enumerate() {
             let packets = [number as u64; 3];
@@ -102,12 +102,12 @@ mod tests {
         let tally = tallies.get(Cause::Timeout, 1).expect("counted");
         assert_eq!((tally.count, tally.total), (6, 33));
         let worst: Vec<_> = tally.worst().iter().map(|case| (case.length, case.packets[0])).collect();
-        assert_eq!(worst, [(9, 1), (8, 5), (7, 3)]);
+        assert_eq!(worst, [(9, 1), (8, 5)]);
         assert!(tallies.get(Cause::Timeout, 0).is_none());
     }
 
     #[test]
-    fn fewer_than_three_are_all_kept() {
+    fn as_few_as_there_is_room_for_are_all_kept() {
         let mut tallies = Tallies::default();
         for length in [2, 4] {
             tallies.add(&Wait::new(Cause::Recovery, 0, (0, length), [1; 3]));
