@@ -121,6 +121,15 @@ impl Source for Diagnosis {
                 .chain(self.subjects().flat_map(|subject| detectors::of(&subject))),
         )
     }
+
+    fn skim(&self) -> Box<dyn Iterator<Item = Finding> + '_> {
+        let brief = self.subjects().flat_map(|subject| detectors::of(&subject.brief()));
+        Box::new(detectors::of_capture(self).into_iter().chain(brief))
+    }
+
+    fn findings_of(&self, connection: u64) -> Vec<Finding> {
+        self.subject(connection).map_or_else(Vec::new, |subject| detectors::of(&subject))
+    }
 }
 
 /// ns in the report's unit.

@@ -342,4 +342,13 @@ pub trait Source {
     fn connections(&self) -> Box<dyn Iterator<Item = Connection> + '_>;
     /// Its findings: those about the capture first, then by connection.
     fn findings(&self) -> Box<dyn Iterator<Item = Finding> + '_>;
+    /// The same in the same order, for ranking and adding up: of findings about one connection, addresses,
+    /// summary, evidence and fixes may be left empty. A million of these texts take longer than the analysis.
+    fn skim(&self) -> Box<dyn Iterator<Item = Finding> + '_> {
+        self.findings()
+    }
+    /// The findings about one connection, in full.
+    fn findings_of(&self, connection: u64) -> Vec<Finding> {
+        self.findings().filter(|finding| finding.connection == Some(connection)).collect()
+    }
 }

@@ -59,9 +59,9 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         cost_ms: ms(tally.total),
         worst_ms: ms(tally.worst()[0].length),
         confidence: confidence(subject, tally),
-        summary: summary(subject, tally),
+        summary: subject.text(|| summary(subject, tally)),
         evidence: evidence(subject, tally),
-        fixes: fixes(subject),
+        fixes: subject.fixes(|| fixes(subject)),
     });
 }
 

@@ -8,7 +8,7 @@ use crate::flow::fact::{Cause, End};
 use crate::flow::half::Half;
 use crate::flow::table::Record;
 use crate::ledger::{Case, Ledger, Tally};
-use crate::report::{Blame, Blamed, Evidence, Side, Vantage};
+use crate::report::{Blame, Blamed, Evidence, Fix, Side, Vantage};
 
 /// One connection as the rules see it.
 #[derive(Debug)]
@@ -18,11 +18,28 @@ pub struct Subject<'a> {
     pub(crate) ledger: &'a Ledger,
     names: &'a Names,
     origin: i64,
+    /// Texts are not wanted ([`crate::report::Source::skim`]).
+    brief: bool,
 }
 
 impl<'a> Subject<'a> {
     pub(crate) fn new(id: u64, record: &'a Record, names: &'a Names, origin: i64) -> Self {
-        Self { id, connection: &record.connection, ledger: &record.ledger, names, origin }
+        Self { id, connection: &record.connection, ledger: &record.ledger, names, origin, brief: false }
+    }
+
+    /// The same without texts.
+    pub(crate) fn brief(self) -> Self {
+        Self { brief: true, ..self }
+    }
+
+    /// A text, if texts are wanted.
+    pub(crate) fn text(&self, make: impl FnOnce() -> String) -> String {
+        if self.brief { String::new() } else { make() }
+    }
+
+    /// Fixes, if texts are wanted.
+    pub(crate) fn fixes(&self, make: impl FnOnce() -> Vec<Fix>) -> Vec<Fix> {
+        if self.brief { Vec::new() } else { make() }
     }
 
     /// First packet to last, ns.
@@ -50,7 +67,7 @@ impl<'a> Subject<'a> {
 
     /// `ip:port` of an end.
     pub(crate) fn address(&self, end: End) -> String {
-        self.names.socket(self.connection.ends[end])
+        self.text(|| self.names.socket(self.connection.ends[end]))
     }
 
     /// The host of an end, without its port.
@@ -96,6 +113,9 @@ impl<'a> Subject<'a> {
     /// ended it and the one that then left; an empty note leaves that packet out.
     pub(crate) fn evidence(&self, tally: &Tally, note: impl Fn(&Case) -> [String; 3]) -> Vec<Evidence> {
         let mut evidence = Vec::new();
+        if self.brief {
+            return evidence;
+        }
         for case in tally.worst() {
             for ((packet, time), note) in case.packets.into_iter().zip(case.times).zip(note(case)) {
                 if !note.is_empty() && packet != 0 {

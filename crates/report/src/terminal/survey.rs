@@ -97,8 +97,27 @@ impl Survey {
             }
         }
         survey.shown = kept.into_values().rev().collect();
+        survey.read_in_full(source);
         survey.rules.sort_by(|a, b| b.severity.cmp(&a.severity).then(b.cost_ms.total_cmp(&a.cost_ms)));
         survey
+    }
+
+    /// Replaces what was skimmed by the full findings, where it will be shown.
+    fn read_in_full(&mut self, source: &dyn Source) {
+        for entry in &mut self.shown {
+            entry.findings = source.findings_of(entry.connection.id);
+        }
+        for total in &mut self.rules {
+            let Some(id) = total.worst.connection else { continue };
+            let full = source.findings_of(id).into_iter().find(|full| {
+                full.rule == total.worst.rule
+                    && full.cost_ms == total.worst.cost_ms
+                    && full.count == total.worst.count
+            });
+            if let Some(full) = full {
+                total.worst = full;
+            }
+        }
     }
 
     fn count(&mut self, entry: &Entry) {
@@ -152,7 +171,8 @@ impl Survey {
         if top == 0 {
             return;
         }
-        let Some(entry) = Entries::of(source).find(|entry| entry.connection.id == id) else { return };
+        let Some(mut entry) = Entries::of(source).find(|entry| entry.connection.id == id) else { return };
+        entry.findings = source.findings_of(id);
         self.rest.connections -= 1;
         self.rest.lost_ms -= entry.connection.ledger_ms.lost();
         self.shown.insert(0, entry);
@@ -181,7 +201,7 @@ struct Entries<'a> {
 
 impl<'a> Entries<'a> {
     fn of(source: &'a dyn Source) -> Self {
-        Self { connections: source.connections(), findings: source.findings().peekable() }
+        Self { connections: source.connections(), findings: source.skim().peekable() }
     }
 
     /// The next of the findings about the whole capture, which come first.
