@@ -1,5 +1,7 @@
 //! One capture's result, turned into the report's objects one at a time.
 
+use std::sync::OnceLock;
+
 use tcpwhy_wire::Names;
 
 use crate::analyzer::{CaptureInfo, ClockSteps};
@@ -19,6 +21,8 @@ pub struct Diagnosis {
     info: CaptureInfo,
     table: Table,
     steps: ClockSteps,
+    /// What the rules about the whole capture find: it takes a look at every connection, so it is done once.
+    of_capture: OnceLock<Vec<Finding>>,
 }
 
 /// One side is this many times nearer to the capture than the other when the capture was made there.
@@ -34,7 +38,7 @@ const RHYTHM_EVENNESS: f64 = 0.5;
 
 impl Diagnosis {
     pub(crate) fn new(info: CaptureInfo, table: Table, steps: ClockSteps) -> Self {
-        Self { info, table, steps }
+        Self { info, table, steps, of_capture: OnceLock::new() }
     }
 
     /// How many connections and UDP flows there are.
@@ -71,6 +75,24 @@ impl Diagnosis {
     pub(crate) fn subject(&self, id: u64) -> Option<Subject<'_>> {
         let index = u32::try_from(id).ok().filter(|index| (*index as usize) < self.len())?;
         Some(Subject::new(id, self.table.get(index), &self.info.names, self.origin()))
+    }
+
+    /// What the rules about the whole capture find.
+    fn of_capture(&self) -> &[Finding] {
+        self.of_capture.get_or_init(|| detectors::of_capture(self))
+    }
+
+    /// Those of them that are about more than one connection.
+    fn of_all(&self) -> impl Iterator<Item = &Finding> {
+        self.of_capture().iter().filter(|finding| finding.connection.is_none())
+    }
+
+    /// All findings on one connection.
+    fn findings_on(&self, subject: &Subject<'_>) -> Vec<Finding> {
+        let mut findings = detectors::of(subject);
+        let id = Some(subject.id);
+        findings.extend(self.of_capture().iter().filter(|finding| finding.connection == id).cloned());
+        findings
     }
 
     pub(crate) fn subjects(&self) -> impl Iterator<Item = Subject<'_>> {
@@ -115,20 +137,17 @@ impl Source for Diagnosis {
     }
 
     fn findings(&self) -> Box<dyn Iterator<Item = Finding> + '_> {
-        Box::new(
-            detectors::of_capture(self)
-                .into_iter()
-                .chain(self.subjects().flat_map(|subject| detectors::of(&subject))),
-        )
+        let of_connections = self.subjects().flat_map(|subject| self.findings_on(&subject));
+        Box::new(self.of_all().cloned().chain(of_connections))
     }
 
     fn skim(&self) -> Box<dyn Iterator<Item = Finding> + '_> {
-        let brief = self.subjects().flat_map(|subject| detectors::of(&subject.brief()));
-        Box::new(detectors::of_capture(self).into_iter().chain(brief))
+        let brief = self.subjects().flat_map(|subject| self.findings_on(&subject.brief()));
+        Box::new(self.of_all().cloned().chain(brief))
     }
 
     fn findings_of(&self, connection: u64) -> Vec<Finding> {
-        self.subject(connection).map_or_else(Vec::new, |subject| detectors::of(&subject))
+        self.subject(connection).map_or_else(Vec::new, |subject| self.findings_on(&subject))
     }
 }
 
@@ -166,6 +185,8 @@ fn connection_report(id: u64, record: &Record, names: &Names, origin: i64) -> Co
         cadence: [(Side::Client, to_server), (Side::Server, to_client)]
             .into_iter()
             .filter_map(|(from, half)| cadence(from, half))
+            // Requests and answers come when they come.
+            .filter(|_| !connection.exchanges.is_request_response())
             .collect(),
     }
 }
@@ -177,10 +198,10 @@ pub(crate) fn vantage(connection: &Flow) -> Vantage {
     let (to_server, to_client) = (&connection.halves[client], &connection.halves[1 - client]);
     if connection.established != i64::MIN / 4 && to_server.part != UNKNOWN && to_client.part != UNKNOWN {
         return match (to_client.part, to_server.part) {
+            (c, s) if c.max(s) < SHORT_PATH / 2 => Vantage::Unknown,
             (c, s) if c <= s / NEARER => Vantage::Client,
             (c, s) if s <= c / NEARER => Vantage::Server,
-            (c, s) if c.max(s) >= SHORT_PATH / 2 => Vantage::Middle,
-            _ => Vantage::Unknown,
+            _ => Vantage::Middle,
         };
     }
     let is_near = |host: &Half| host.prompt >= PROMPT_PROOF && host.prompt > host.slow;

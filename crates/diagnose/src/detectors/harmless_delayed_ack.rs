@@ -3,8 +3,8 @@
 use super::rule::{Check, rule};
 use super::subject::{Subject, human};
 use crate::diagnosis::ms;
-use crate::flow::connection::ack_held;
 use crate::flow::fact::{Cause, End};
+use crate::flow::release::ack_held;
 use crate::report::{Finding, Severity};
 
 rule! {

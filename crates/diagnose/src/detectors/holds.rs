@@ -1,9 +1,10 @@
 //! What one sender's holds by Nagle's algorithm add up to: shared by the rules that speak of them.
 
 use super::subject::Subject;
-use crate::flow::connection::{RELEASE_TOLERANCE, STREAM_RUN, ack_held};
+use crate::flow::connection::RELEASE_TOLERANCE;
 use crate::flow::fact::{Cause, End};
 use crate::flow::held::Held;
+use crate::flow::release::{STREAM_RUN, ack_held};
 use crate::flow::rhythm::Rhythm;
 use crate::ledger::{Case, Tally};
 use crate::report::Fix;

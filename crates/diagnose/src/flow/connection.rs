@@ -9,6 +9,7 @@ use tcpwhy_wire::{Socket, Tcp, TcpFlags};
 use super::exchange::Exchanges;
 use super::fact::{Cause, End, Fact, Facts, Wait};
 use super::half::{Acked, Half, NEVER, UNKNOWN};
+use super::handshake::client_by_port;
 use super::rhythm::{MESSAGE_GAP, RHYTHM_RUN, Rhythm};
 use super::sequence;
 use super::table::Key;
@@ -18,46 +19,18 @@ use super::table::Key;
 /// or a virtual machine, takes up to about 1 ms. ns.
 pub(crate) const RELEASE_TOLERANCE: i64 = 1_000_000;
 /// Share of the round trip to the sender by which its reaction may vary (jitter of the path).
-const JITTER_SHARE: i64 = 4;
-/// An ACK that passed later than this share of the round trip to the sender cannot have reached it yet.
-const EARLIEST_SHARE: i64 = 2;
-/// A hold shorter than the tolerance cannot be told from a program that was about to write.
-const SHORTEST_HOLD: i64 = RELEASE_TOLERANCE;
+pub(crate) const JITTER_SHARE: i64 = 4;
 /// A reaction faster than this can only come from the host the capture was made on. ns.
-const PROMPT: i64 = 100_000;
+pub(crate) const PROMPT: i64 = 100_000;
 /// Without a handshake, a reaction shorter than this cannot be a delayed ACK (Linux 2.0's, the shortest, is
 /// 20 ms), so it is the path. ns.
 const TRUSTED_PART: i64 = 10_000_000;
-/// This many prompt reactions of a host show that the capture was made there.
-const PROMPT_PROOF: u16 = 3;
 /// Full segments no further apart than this are back to back, whatever the round trip. ns.
 const BACK_TO_BACK: i64 = 1_000_000;
 /// Full segments no further apart than this share of the present round trip are clocked by the path.
 const CLOCKED_SHARE: i64 = 4;
 /// …and never further apart than two full segments on a 112 kbit/s line: longer gaps are waits. ns.
 const CLOCKED_MOST: i64 = 250_000_000;
-/// An ACK that comes this much later than the base round trip was held by the receiver: well above what
-/// queues on a local network add, below the 40 ms of Linux (`TCP_DELACK_MIN`). ns.
-const ACK_HELD: i64 = 20_000_000;
-/// …unless the path's own round trip is so long that this share of it is still jitter.
-const ACK_HELD_SHARE: i64 = 2;
-/// Linux releases a corked tail when its 200 ms timer fires; with a tick of 4 ms and the timer wheel's
-/// rounding that is 204 to 212 ms later, more on a busy machine (`TCP_RTO_MIN`). A sleep of 200 ms ends
-/// within 1.5 ms. ns.
-const CORK: std::ops::Range<i64> = 201_500_000..225_000_000;
-/// After a small segment left although another was in flight, this many releases by ACK in a row must be
-/// seen before they count as holds again: a sender with TCP_NODELAY meets an ACK by chance now and then.
-const NODELAY_PROOF: u8 = 3;
-/// Messages (more than [`MESSAGE_GAP`] apart) in a row from one side, without data from the other, that make a stream of updates and not the
-/// pieces of a request.
-pub(crate) const STREAM_RUN: u16 = 3;
-/// A round trip this much longer than the base one is still one without a queue, where the base one is shorter
-/// still: what a kernel needs to wake up. ns.
-const UNQUEUED: i64 = 100_000;
-/// A program that takes this long to answer is worth remembering: shorter answers are work, and remembering one
-/// costs a cache miss and 150 bytes. ns.
-const SLOW_ANSWER: i64 = 20_000_000;
-
 /// One TCP connection.
 #[derive(Debug)]
 pub struct Connection {
@@ -72,11 +45,11 @@ pub struct Connection {
     /// Time of the packet before the present one.
     pub(crate) previous: i64,
     /// Sequence number of the SYN, to tell its retransmission from a new connection.
-    syn: Option<u32>,
+    pub(crate) syn: Option<u32>,
     /// When the last SYN and the first SYN-ACK passed; `NEVER` where not seen.
-    syn_at: i64,
+    pub(crate) syn_at: i64,
     pub(crate) syn_number: u64,
-    syn_ack_at: i64,
+    pub(crate) syn_ack_at: i64,
     /// When the handshake was over.
     pub(crate) established: i64,
     /// Its length, ns; 0 where it was not seen whole.
@@ -84,7 +57,7 @@ pub struct Connection {
     pub(crate) reset: bool,
     pub(crate) exchanges: Exchanges,
     /// When and by whom data was last sent.
-    last_spoke: End,
+    pub(crate) last_spoke: End,
 }
 
 impl Connection {
@@ -169,69 +142,6 @@ impl Connection {
             self.halves[from].start(tcp.seq);
         } else {
             self.handle_data(number, tcp, from, now, facts);
-        }
-    }
-
-    fn handle_syn(&mut self, number: u64, tcp: &Tcp, from: End, now: i64, facts: &mut impl Facts) {
-        let is_answer = tcp.flags.has(TcpFlags::ACK);
-        let client = if is_answer { 1 - from } else { from };
-        self.client = Some(client);
-        let half = &mut self.halves[from];
-        half.start(tcp.seq);
-        half.next = half.next.max(sequence::unwrap(tcp.seq, half.next) + 1 + u64::from(tcp.payload_len));
-        half.timestamps = tcp.options.timestamps.is_some();
-        // What this side announces limits what the other may send: MSS and window belong to the other half.
-        let other = &mut self.halves[1 - from];
-        other.mss = tcp.options.mss.unwrap_or(536);
-        other.shift = tcp.options.window_scale.unwrap_or(0).min(14);
-        let peer_shift = other.shift;
-        if is_answer {
-            // The window in a SYN is never scaled (RFC 7323 section 2.2), so `take_ack` must not see a shift.
-            let scales = tcp.options.window_scale.is_some();
-            self.halves[1 - from].shift = 0;
-            self.halves[1 - from].take_ack(tcp, number, now, false);
-            self.halves[1 - from].shift = peer_shift;
-            if !scales {
-                self.halves[from].shift = 0;
-            }
-            // The answer tells whether windows are scaled at all, and by how much the server's; by how much the
-            // client's, only its SYN does.
-            self.halves[1 - from].scale_known = true;
-            self.halves[from].scale_known = self.syn.is_some() || !scales;
-            if self.syn_ack_at == NEVER {
-                self.syn_ack_at = now;
-                if self.syn_at != NEVER && self.syn == Some(tcp.ack.wrapping_sub(1)) {
-                    self.halves[client].part = now - self.syn_at;
-                    self.halves[client].rtt = now - self.syn_at;
-                }
-            } else {
-                facts.take(self.syn_timeout(self.syn_ack_at, from, number, now));
-                self.syn_ack_at = now;
-            }
-        } else {
-            if self.syn_at != NEVER && self.syn_ack_at == NEVER {
-                facts.take(self.syn_timeout(self.syn_at, from, number, now));
-            }
-            self.syn = Some(tcp.seq);
-            (self.syn_at, self.syn_number) = (now, number);
-        }
-    }
-
-    fn syn_timeout(&self, since: i64, end: End, number: u64, now: i64) -> Fact {
-        let packets = [self.syn_number, number, number];
-        Fact::Wait(Wait::new(Cause::SynTimeout, end, (since, now), packets))
-    }
-
-    /// The handshake is over with the client's first segment after the SYN-ACK.
-    fn finish_handshake(&mut self, number: u64, now: i64, facts: &mut impl Facts) {
-        self.established = now;
-        let client = self.client.unwrap_or(0);
-        let server = &mut self.halves[1 - client];
-        server.part = server.part.min(now - self.syn_ack_at);
-        if self.syn_at != NEVER {
-            self.handshake = now - self.syn_at;
-            let packets = [self.syn_number, number, number];
-            facts.take(Fact::Wait(Wait::new(Cause::Handshake, client, (self.syn_at, now), packets)));
         }
     }
 
@@ -417,20 +327,6 @@ impl Connection {
         self.exchanges.continued(now);
     }
 
-    /// Whether the receiver's window and not the path sets the pace of a sender that the capture is near to: there
-    /// was no room for a full segment until the last ACK came, and ACKs come back without having queued.
-    #[inline]
-    fn is_bound_by_window(&self, from: End) -> bool {
-        let half = &self.halves[from];
-        if !half.scale_known || half.freed_at < half.sent_at || self.reaction_part(from) > RELEASE_TOLERANCE {
-            return false;
-        }
-        let room = half.edge_before_freed().saturating_sub(half.next);
-        let base = self.base_round_trip().unwrap_or(0);
-        let round_trip = half.rtt + self.halves[1 - from].part_or_zero();
-        room < u64::from(half.full_size()) && round_trip <= base + base.max(UNQUEUED)
-    }
-
     /// Remembers what window the sender can have known of: at the start of a burst all that has passed here;
     /// in a long burst, what passed at least one reaction ago (or less: rather miss a full window than invent
     /// one).
@@ -497,7 +393,7 @@ impl Connection {
         self.spoke(from, now, facts);
     }
 
-    fn spoke(&mut self, end: End, now: i64, facts: &mut impl Facts) {
+    pub(crate) fn spoke(&mut self, end: End, now: i64, facts: &mut impl Facts) {
         self.publish_travel(now, facts);
         facts.take(Fact::Spoke { end, time: now });
     }
@@ -535,213 +431,6 @@ impl Connection {
             || (freed && half.freed_pure && now - half.freed_at <= self.reaction_most(end))
     }
 
-    /// Whether what left `end` now was freed by an ACK: one passed late enough to be the last it reacted to,
-    /// and one early enough to have reached it.
-    #[inline]
-    fn is_freed(&self, end: End, now: i64) -> bool {
-        let half = &self.halves[end];
-        let part = self.reaction_part(end);
-        half.freed_at >= half.known_at
-            && half.freed_first != NEVER
-            && now - half.freed_at <= self.reaction_most(end)
-            && now - half.freed_first >= part / EARLIEST_SHARE
-    }
-
-    /// The longest a segment of `end` may follow the packet that freed it, at the capture point.
-    #[inline]
-    pub(crate) fn reaction_most(&self, end: End) -> i64 {
-        let part = self.reaction_part(end);
-        part + part / JITTER_SHARE + RELEASE_TOLERANCE
-    }
-
-    /// Works out what a segment that did not simply flow on had been waiting for. True if its program was
-    /// free to send it all along.
-    fn explain_send(
-        &mut self,
-        from: End,
-        now: i64,
-        number: u64,
-        len: u32,
-        full: bool,
-        facts: &mut impl Facts,
-    ) -> bool {
-        let half = &self.halves[from];
-        if half.is_repairing() {
-            return false;
-        }
-        if half.sent_at == NEVER || !self.is_freed(from, now) {
-            if half.sent_at != NEVER && !full && half.small_in_flight() {
-                self.halves[from].nodelay = NODELAY_PROOF;
-            }
-            self.note_idle_ack(from);
-            if self.note_cork(from, now, number, full, facts) {
-                return false;
-            }
-            self.note_answer(from, now, number, facts);
-            return true;
-        }
-        let room = self.known_edge(from).saturating_sub(half.next);
-        let no_room = half.scale_known && room < u64::from(len.min(half.full_size()));
-        if half.zero_window || no_room {
-            self.publish_window_wait(from, now, number, facts);
-        } else if full || (half.last_full && !half.freed_small()) {
-            self.publish_congestion_wait(from, now, number, facts);
-        } else if !self.is_hold(from, now) {
-            self.note_answer(from, now, number, facts);
-            return true;
-        } else {
-            self.publish_hold(from, now, number, len, facts);
-        }
-        false
-    }
-
-    /// Counts the ACK that came last for `end`'s data, if it was held and nothing had been waiting for it.
-    fn note_idle_ack(&mut self, end: End) {
-        let half = &mut self.halves[end];
-        let late = half.freed_at.saturating_sub(half.sent_at);
-        if half.sent_at != NEVER && half.freed_pure && half.in_flight() == 0 && late >= ACK_HELD {
-            half.idle_acks = half.idle_acks.saturating_add(1);
-            half.idle_acks_late += late as f32;
-        }
-    }
-
-    /// Whether the ACK that freed a small segment is the one that Nagle's algorithm waits for: a pure one that
-    /// leaves nothing in flight, with no data behind it that the program could be answering instead.
-    fn is_hold(&mut self, end: End, now: i64) -> bool {
-        let half = &self.halves[end];
-        let fits = half.freed_pure
-            && now - half.freed_at >= self.reaction_part(end)
-            && half.in_flight() == 0
-            && half.freed_at - half.sent_at >= SHORTEST_HOLD
-            && self.halves[1 - end].sent_at <= half.freed_at;
-        if fits && half.nodelay > 0 {
-            self.halves[end].nodelay -= 1;
-            return false;
-        }
-        fits
-    }
-
-    /// The window's right edge as the sender knew it when it fell silent. Where the capture is far from the
-    /// sender, ACKs pass the capture point before the sender can have seen them, so the edge of the burst's
-    /// beginning counts.
-    fn known_edge(&self, end: End) -> u64 {
-        let half = &self.halves[end];
-        let at_sender = self.reaction_part(end) <= RELEASE_TOLERANCE;
-        if at_sender { half.edge_before_freed() } else { half.known_edge }
-    }
-
-    fn wait(&self, cause: Cause, end: End, from: i64, until: i64, number: u64) -> Wait {
-        let half = &self.halves[end];
-        let packets = [half.sent_number, half.freed_number, number];
-        let times = [half.sent_at, half.freed_at, until];
-        Wait { cause, end, from, until, packets, times }
-    }
-
-    fn publish_window_wait(&mut self, end: End, now: i64, number: u64, facts: &mut impl Facts) {
-        let half = &self.halves[end];
-        let cause = if half.zero_window { Cause::ZeroWindow } else { Cause::ReceiveWindow };
-        facts.take(Fact::Wait(self.wait(cause, end, half.sent_at, now, number)));
-    }
-
-    /// A full congestion window explains one base round trip; the rest is the receiver's ACK timer where one
-    /// segment alone was ACKed, and a queue otherwise.
-    fn publish_congestion_wait(&mut self, end: End, now: i64, number: u64, facts: &mut impl Facts) {
-        let half = &self.halves[end];
-        let since = half.sent_at;
-        let Some(base) = self.base_round_trip() else {
-            return facts.take(Fact::Wait(self.wait(Cause::CongestionWindow, end, since, now, number)));
-        };
-        let expected = since + base + base / JITTER_SHARE + RELEASE_TOLERANCE;
-        if now <= expected {
-            return facts.take(Fact::Wait(self.wait(Cause::CongestionWindow, end, since, now, number)));
-        }
-        // A queue lets ACKs through one after the other; one ACK for all, late, was held by the receiver.
-        let alone = half.freed_bytes < 2 * half.full_size() || half.in_flight() == 0;
-        let held = alone && now - since - base >= ack_held(base);
-        let rest = if held { Cause::DelayedAck } else { Cause::Queueing };
-        let split = since + base;
-        if base > 0 {
-            facts.take(Fact::Wait(self.wait(Cause::CongestionWindow, end, since, split, number)));
-        }
-        facts.take(Fact::Wait(self.wait(rest, end, split, now, number)));
-    }
-
-    /// A small segment left the moment all in flight was ACKed: Nagle's algorithm had been holding it.
-    fn publish_hold(&mut self, end: End, now: i64, number: u64, len: u32, facts: &mut impl Facts) {
-        let wait = self.wait(Cause::NagleHold, end, self.written_at(end, len), now, number);
-        self.note_reaction(end, now);
-        let half = &mut self.halves[end];
-        half.holds.get_or_insert_default().add(
-            half.freed_at - half.sent_at,
-            now - half.freed_at,
-            half.sent_len,
-            len,
-        );
-        if let Some(rhythm) = &mut half.rhythm {
-            let units = rhythm.units(len);
-            rhythm.periods.add((now - half.sent_at) / units);
-        }
-        facts.take(Fact::Wait(wait));
-    }
-
-    /// Learns from a release how near the capture is to the sender, where no handshake told.
-    fn note_reaction(&mut self, end: End, now: i64) {
-        let reaction = now - self.halves[end].freed_at;
-        let host = &mut self.halves[end];
-        if reaction > PROMPT {
-            host.slow = host.slow.saturating_add(1);
-            return;
-        }
-        host.prompt = host.prompt.saturating_add(1);
-        if host.prompt >= PROMPT_PROOF {
-            let part = &mut self.halves[1 - end].part;
-            *part = (*part).min(reaction);
-        }
-    }
-
-    /// When the program probably wrote what was held. The packets give bounds only: between the segment
-    /// before and the release. Pieces of one message are written at once, so the wait began with the segment
-    /// before. A stream of updates keeps its own time: `n` of them in one segment were written over the whole
-    /// interval, the first of them on average half a period after the segment before.
-    fn written_at(&self, end: End, len: u32) -> i64 {
-        let half = &self.halves[end];
-        let units = half.rhythm.as_ref().map_or(1, |rhythm| rhythm.units(len));
-        if half.run < STREAM_RUN {
-            return half.sent_at;
-        }
-        half.sent_at + (half.freed_at - half.sent_at) / (2 * units)
-    }
-
-    /// A tail that left about 200 ms after the rest of its message, freed by nothing: the cork's timer.
-    fn note_cork(&mut self, end: End, now: i64, number: u64, full: bool, facts: &mut impl Facts) -> bool {
-        let half = &self.halves[end];
-        let since = half.sent_at.max(self.halves[1 - end].sent_at);
-        // An answer, or the tail of a message that was cut at the MSS; not a program that speaks every 200 ms.
-        let belongs = self.last_spoke != end || half.last_full;
-        let corked = !full && belongs && half.in_flight() == 0 && CORK.contains(&(now - since));
-        if corked {
-            let first =
-                if since == half.sent_at { half.sent_number } else { self.halves[1 - end].sent_number };
-            let mut wait = self.wait(Cause::CorkTimeout, end, since, now, number);
-            wait.packets = [first, number, number];
-            wait.times = [since, now, now];
-            facts.take(Fact::Wait(wait));
-        }
-        corked
-    }
-
-    /// The program's own time before it answered the other side's data.
-    fn note_answer(&mut self, end: End, now: i64, number: u64, facts: &mut impl Facts) {
-        let asked = &self.halves[1 - end];
-        let since = asked.sent_at + asked.part_or_zero();
-        if self.last_spoke != end && asked.sent_at != NEVER && now - since >= SLOW_ANSWER {
-            let packets = [asked.sent_number, asked.freed_number, number];
-            let times = [asked.sent_at, asked.freed_at, now];
-            let cause = Cause::Program;
-            facts.take(Fact::Wait(Wait { cause, end, from: since, until: now, packets, times }));
-        }
-    }
-
     /// Whose program the end of the capture is waiting for: the receiver of the last data; nobody where no data
     /// was seen at all.
     pub(crate) fn whose_turn(&self) -> Option<End> {
@@ -758,22 +447,5 @@ impl Connection {
         self.publish_travel(now, facts);
         facts.take(Fact::Settled { until: now });
         self.exchanges.finish();
-    }
-}
-
-/// From how much beyond the base round trip on an ACK counts as held.
-pub(crate) fn ack_held(base: i64) -> i64 {
-    ACK_HELD.max(base / ACK_HELD_SHARE)
-}
-
-/// The client by port numbers alone, where they tell: a well-known port (below 1024) is a server's, a port
-/// of the dynamic range of Linux and IANA (from 32768) a client's.
-fn client_by_port(ends: [Socket; 2]) -> Option<End> {
-    let known = ends.map(|end| end.port < 1024);
-    let dynamic = ends.map(|end| end.port >= 32_768);
-    match (known, dynamic) {
-        ([true, false], _) | (_, [false, true]) => Some(1),
-        ([false, true], _) | (_, [true, false]) => Some(0),
-        _ => None,
     }
 }

@@ -1,0 +1,85 @@
+//! SYN, SYN-ACK, ACK: who is the client, what windows and options count, how far each end is.
+
+use tcpwhy_wire::{Socket, Tcp, TcpFlags};
+
+use super::connection::Connection;
+use super::fact::{Cause, End, Fact, Facts, Wait};
+use super::half::NEVER;
+use super::sequence;
+
+impl Connection {
+    pub(crate) fn handle_syn(&mut self, number: u64, tcp: &Tcp, from: End, now: i64, facts: &mut impl Facts) {
+        let is_answer = tcp.flags.has(TcpFlags::ACK);
+        let client = if is_answer { 1 - from } else { from };
+        self.client = Some(client);
+        let half = &mut self.halves[from];
+        half.start(tcp.seq);
+        half.next = half.next.max(sequence::unwrap(tcp.seq, half.next) + 1 + u64::from(tcp.payload_len));
+        half.timestamps = tcp.options.timestamps.is_some();
+        // What this side announces limits what the other may send: MSS and window belong to the other half.
+        let other = &mut self.halves[1 - from];
+        other.mss = tcp.options.mss.unwrap_or(536);
+        other.shift = tcp.options.window_scale.unwrap_or(0).min(14);
+        let peer_shift = other.shift;
+        if is_answer {
+            // The window in a SYN is never scaled (RFC 7323 section 2.2), so `take_ack` must not see a shift.
+            let scales = tcp.options.window_scale.is_some();
+            self.halves[1 - from].shift = 0;
+            self.halves[1 - from].take_ack(tcp, number, now, false);
+            self.halves[1 - from].shift = peer_shift;
+            if !scales {
+                self.halves[from].shift = 0;
+            }
+            // The answer tells whether windows are scaled at all, and by how much the server's; by how much the
+            // client's, only its SYN does.
+            self.halves[1 - from].scale_known = true;
+            self.halves[from].scale_known = self.syn.is_some() || !scales;
+            if self.syn_ack_at == NEVER {
+                self.syn_ack_at = now;
+                if self.syn_at != NEVER && self.syn == Some(tcp.ack.wrapping_sub(1)) {
+                    self.halves[client].part = now - self.syn_at;
+                    self.halves[client].rtt = now - self.syn_at;
+                }
+            } else {
+                facts.take(self.syn_timeout(self.syn_ack_at, from, number, now));
+                self.syn_ack_at = now;
+            }
+        } else {
+            if self.syn_at != NEVER && self.syn_ack_at == NEVER {
+                facts.take(self.syn_timeout(self.syn_at, from, number, now));
+            }
+            self.syn = Some(tcp.seq);
+            (self.syn_at, self.syn_number) = (now, number);
+        }
+    }
+
+    pub(crate) fn syn_timeout(&self, since: i64, end: End, number: u64, now: i64) -> Fact {
+        let packets = [self.syn_number, number, number];
+        Fact::Wait(Wait::new(Cause::SynTimeout, end, (since, now), packets))
+    }
+
+    /// The handshake is over with the client's first segment after the SYN-ACK.
+    pub(crate) fn finish_handshake(&mut self, number: u64, now: i64, facts: &mut impl Facts) {
+        self.established = now;
+        let client = self.client.unwrap_or(0);
+        let server = &mut self.halves[1 - client];
+        server.part = server.part.min(now - self.syn_ack_at);
+        if self.syn_at != NEVER {
+            self.handshake = now - self.syn_at;
+            let packets = [self.syn_number, number, number];
+            facts.take(Fact::Wait(Wait::new(Cause::Handshake, client, (self.syn_at, now), packets)));
+        }
+    }
+}
+
+/// The client by port numbers alone, where they tell: a well-known port (below 1024) is a server's, a port
+/// of the dynamic range of Linux and IANA (from 32768) a client's.
+pub(crate) fn client_by_port(ends: [Socket; 2]) -> Option<End> {
+    let known = ends.map(|end| end.port < 1024);
+    let dynamic = ends.map(|end| end.port >= 32_768);
+    match (known, dynamic) {
+        ([true, false], _) | (_, [false, true]) => Some(1),
+        ([false, true], _) | (_, [true, false]) => Some(0),
+        _ => None,
+    }
+}

@@ -1,0 +1,280 @@
+//! Why a segment left when it did: what had passed the capture point just before, and what there was no room for.
+//!
+//! This is the reasoning everything rests on. A segment that leaves within its sender's reaction time of an ACK was
+//! waiting for that ACK; what for, its size, the window and what was in flight tell. One that leaves on its own was
+//! waiting for its program.
+
+use super::connection::{Connection, JITTER_SHARE, PROMPT, RELEASE_TOLERANCE};
+use super::fact::{Cause, End, Fact, Facts, Wait};
+use super::half::NEVER;
+
+/// An ACK that passed later than this share of the round trip to the sender cannot have reached it yet.
+const EARLIEST_SHARE: i64 = 2;
+/// A hold shorter than the tolerance cannot be told from a program that was about to write.
+const SHORTEST_HOLD: i64 = RELEASE_TOLERANCE;
+/// This many prompt reactions of a host show that the capture was made there.
+const PROMPT_PROOF: u16 = 3;
+/// An ACK that comes this much later than the base round trip was held by the receiver: well above what
+/// queues on a local network add, below the 40 ms of Linux (`TCP_DELACK_MIN`). ns.
+const ACK_HELD: i64 = 20_000_000;
+/// …unless the path's own round trip is so long that this share of it is still jitter.
+const ACK_HELD_SHARE: i64 = 2;
+/// Linux releases a corked tail when its 200 ms timer fires; with a tick of 4 ms and the timer wheel's
+/// rounding that is 204 to 212 ms later, more on a busy machine (`TCP_RTO_MIN`). A sleep of 200 ms ends
+/// within 1.5 ms. ns.
+const CORK: std::ops::Range<i64> = 201_500_000..225_000_000;
+/// After a small segment left although another was in flight, this many releases by ACK in a row must be
+/// seen before they count as holds again: a sender with TCP_NODELAY meets an ACK by chance now and then.
+const NODELAY_PROOF: u8 = 3;
+/// Messages (more than [`MESSAGE_GAP`] apart) in a row from one side, without data from the other, that make a stream of updates and not the
+/// pieces of a request.
+pub(crate) const STREAM_RUN: u16 = 3;
+/// A round trip this much longer than the base one is still one without a queue, where the base one is shorter
+/// still: what a kernel needs to wake up. ns.
+const UNQUEUED: i64 = 100_000;
+/// A program that takes this long to answer is worth remembering: shorter answers are work, and remembering one
+/// costs a cache miss and 150 bytes. ns.
+const SLOW_ANSWER: i64 = 20_000_000;
+
+impl Connection {
+    /// Whether what left `end` now was freed by an ACK: one passed late enough to be the last it reacted to,
+    /// and one early enough to have reached it.
+    #[inline]
+    pub(crate) fn is_freed(&self, end: End, now: i64) -> bool {
+        let half = &self.halves[end];
+        let part = self.reaction_part(end);
+        half.freed_at >= half.known_at
+            && half.freed_first != NEVER
+            && now - half.freed_at <= self.reaction_most(end)
+            && now - half.freed_first >= part / EARLIEST_SHARE
+    }
+
+    /// The longest a segment of `end` may follow the packet that freed it, at the capture point.
+    #[inline]
+    pub(crate) fn reaction_most(&self, end: End) -> i64 {
+        let part = self.reaction_part(end);
+        part + part / JITTER_SHARE + RELEASE_TOLERANCE
+    }
+
+    /// Works out what a segment that did not simply flow on had been waiting for. True if its program was
+    /// free to send it all along.
+    pub(crate) fn explain_send(
+        &mut self,
+        from: End,
+        now: i64,
+        number: u64,
+        len: u32,
+        full: bool,
+        facts: &mut impl Facts,
+    ) -> bool {
+        let half = &self.halves[from];
+        if half.is_repairing() {
+            return false;
+        }
+        if half.sent_at == NEVER || !self.is_freed(from, now) {
+            if half.sent_at != NEVER && !full && half.small_in_flight() {
+                self.halves[from].nodelay = NODELAY_PROOF;
+            }
+            self.note_idle_ack(from);
+            if self.note_cork(from, now, number, full, facts) {
+                return false;
+            }
+            self.note_answer(from, now, number, facts);
+            return true;
+        }
+        let room = self.known_edge(from).saturating_sub(half.next);
+        let no_room = half.scale_known && room < u64::from(len.min(half.full_size()));
+        if half.zero_window || no_room {
+            self.publish_window_wait(from, now, number, facts);
+        } else if full || (half.last_full && !half.freed_small()) {
+            self.publish_congestion_wait(from, now, number, facts);
+        } else if !self.is_hold(from, now) {
+            self.note_answer(from, now, number, facts);
+            return true;
+        } else {
+            self.publish_hold(from, now, number, len, facts);
+        }
+        false
+    }
+
+    /// Counts the ACK that came last for `end`'s data, if it was held and nothing had been waiting for it.
+    pub(crate) fn note_idle_ack(&mut self, end: End) {
+        let half = &mut self.halves[end];
+        let late = half.freed_at.saturating_sub(half.sent_at);
+        if half.sent_at != NEVER && half.freed_pure && half.in_flight() == 0 && late >= ACK_HELD {
+            half.idle_acks = half.idle_acks.saturating_add(1);
+            half.idle_acks_late += late as f32;
+        }
+    }
+
+    /// Whether the ACK that freed a small segment is the one that Nagle's algorithm waits for: a pure one that
+    /// leaves nothing in flight, with no data behind it that the program could be answering instead.
+    pub(crate) fn is_hold(&mut self, end: End, now: i64) -> bool {
+        // Far from the sender, what follows an ACK sooner than the path allows cannot have been freed by it.
+        let part = self.reaction_part(end);
+        let half = &self.halves[end];
+        let fits = half.freed_pure
+            && (part <= RELEASE_TOLERANCE || now - half.freed_at >= part)
+            && half.in_flight() == 0
+            && half.freed_at - half.sent_at >= SHORTEST_HOLD
+            && self.halves[1 - end].sent_at <= half.freed_at;
+        if fits && half.nodelay > 0 {
+            self.halves[end].nodelay -= 1;
+            return false;
+        }
+        fits
+    }
+
+    /// The window's right edge as the sender knew it when it fell silent. Where the capture is far from the
+    /// sender, ACKs pass the capture point before the sender can have seen them, so the edge of the burst's
+    /// beginning counts.
+    pub(crate) fn known_edge(&self, end: End) -> u64 {
+        let half = &self.halves[end];
+        let at_sender = self.reaction_part(end) <= RELEASE_TOLERANCE;
+        if at_sender { half.edge_before_freed() } else { half.known_edge }
+    }
+
+    pub(crate) fn wait(&self, cause: Cause, end: End, from: i64, until: i64, number: u64) -> Wait {
+        let half = &self.halves[end];
+        let packets = [half.sent_number, half.freed_number, number];
+        let times = [half.sent_at, half.freed_at, until];
+        Wait { cause, end, from, until, packets, times }
+    }
+
+    pub(crate) fn publish_window_wait(&mut self, end: End, now: i64, number: u64, facts: &mut impl Facts) {
+        let half = &self.halves[end];
+        let cause = if half.zero_window { Cause::ZeroWindow } else { Cause::ReceiveWindow };
+        facts.take(Fact::Wait(self.wait(cause, end, half.sent_at, now, number)));
+    }
+
+    /// A full congestion window explains one base round trip; the rest is the receiver's ACK timer where one
+    /// segment alone was ACKed, and a queue otherwise.
+    pub(crate) fn publish_congestion_wait(
+        &mut self,
+        end: End,
+        now: i64,
+        number: u64,
+        facts: &mut impl Facts,
+    ) {
+        let half = &self.halves[end];
+        let since = half.sent_at;
+        let Some(base) = self.base_round_trip() else {
+            return facts.take(Fact::Wait(self.wait(Cause::CongestionWindow, end, since, now, number)));
+        };
+        let expected = since + base + base / JITTER_SHARE + RELEASE_TOLERANCE;
+        if now <= expected {
+            return facts.take(Fact::Wait(self.wait(Cause::CongestionWindow, end, since, now, number)));
+        }
+        // A queue lets ACKs through one after the other; one ACK for all, late, was held by the receiver.
+        let alone = half.freed_bytes < 2 * half.full_size() || half.in_flight() == 0;
+        let held = alone && now - since - base >= ack_held(base);
+        let rest = if held { Cause::DelayedAck } else { Cause::Queueing };
+        let split = since + base;
+        if base > 0 {
+            facts.take(Fact::Wait(self.wait(Cause::CongestionWindow, end, since, split, number)));
+        }
+        facts.take(Fact::Wait(self.wait(rest, end, split, now, number)));
+    }
+
+    /// A small segment left the moment all in flight was ACKed: Nagle's algorithm had been holding it.
+    pub(crate) fn publish_hold(&mut self, end: End, now: i64, number: u64, len: u32, facts: &mut impl Facts) {
+        let wait = self.wait(Cause::NagleHold, end, self.written_at(end, len), now, number);
+        self.note_reaction(end, now);
+        let half = &mut self.halves[end];
+        half.holds.get_or_insert_default().add(
+            half.freed_at - half.sent_at,
+            now - half.freed_at,
+            half.sent_len,
+            len,
+        );
+        if let Some(rhythm) = &mut half.rhythm {
+            let units = rhythm.units(len);
+            rhythm.periods.add((now - half.sent_at) / units);
+        }
+        facts.take(Fact::Wait(wait));
+    }
+
+    /// Learns from a release how near the capture is to the sender, where no handshake told.
+    pub(crate) fn note_reaction(&mut self, end: End, now: i64) {
+        let reaction = now - self.halves[end].freed_at;
+        let host = &mut self.halves[end];
+        if reaction > PROMPT {
+            host.slow = host.slow.saturating_add(1);
+            return;
+        }
+        host.prompt = host.prompt.saturating_add(1);
+        if host.prompt >= PROMPT_PROOF {
+            let part = &mut self.halves[1 - end].part;
+            *part = (*part).min(reaction);
+        }
+    }
+
+    /// When the program probably wrote what was held. The packets give bounds only: between the segment
+    /// before and the release. Pieces of one message are written at once, so the wait began with the segment
+    /// before. A stream of updates keeps its own time: `n` of them in one segment were written over the whole
+    /// interval, the first of them on average half a period after the segment before.
+    pub(crate) fn written_at(&self, end: End, len: u32) -> i64 {
+        let half = &self.halves[end];
+        let units = half.rhythm.as_ref().map_or(1, |rhythm| rhythm.units(len));
+        if half.run < STREAM_RUN {
+            return half.sent_at;
+        }
+        half.sent_at + (half.freed_at - half.sent_at) / (2 * units)
+    }
+
+    /// A tail that left about 200 ms after the rest of its message, freed by nothing: the cork's timer.
+    pub(crate) fn note_cork(
+        &mut self,
+        end: End,
+        now: i64,
+        number: u64,
+        full: bool,
+        facts: &mut impl Facts,
+    ) -> bool {
+        let half = &self.halves[end];
+        let since = half.sent_at.max(self.halves[1 - end].sent_at);
+        // An answer, or the tail of a message that was cut at the MSS; not a program that speaks every 200 ms.
+        let belongs = self.last_spoke != end || half.last_full;
+        let corked = !full && belongs && half.in_flight() == 0 && CORK.contains(&(now - since));
+        if corked {
+            let first =
+                if since == half.sent_at { half.sent_number } else { self.halves[1 - end].sent_number };
+            let mut wait = self.wait(Cause::CorkTimeout, end, since, now, number);
+            wait.packets = [first, number, number];
+            wait.times = [since, now, now];
+            facts.take(Fact::Wait(wait));
+        }
+        corked
+    }
+
+    /// The program's own time before it answered the other side's data.
+    pub(crate) fn note_answer(&mut self, end: End, now: i64, number: u64, facts: &mut impl Facts) {
+        let asked = &self.halves[1 - end];
+        let since = asked.sent_at + asked.part_or_zero();
+        if self.last_spoke != end && asked.sent_at != NEVER && now - since >= SLOW_ANSWER {
+            let packets = [asked.sent_number, asked.freed_number, number];
+            let times = [asked.sent_at, asked.freed_at, now];
+            let cause = Cause::Program;
+            facts.take(Fact::Wait(Wait { cause, end, from: since, until: now, packets, times }));
+        }
+    }
+
+    /// Whether the receiver's window and not the path sets the pace of a sender that the capture is near to: there
+    /// was no room for a full segment until the last ACK came, and ACKs come back without having queued.
+    #[inline]
+    pub(crate) fn is_bound_by_window(&self, from: End) -> bool {
+        let half = &self.halves[from];
+        if !half.scale_known || half.freed_at < half.sent_at || self.reaction_part(from) > RELEASE_TOLERANCE {
+            return false;
+        }
+        let room = half.edge_before_freed().saturating_sub(half.next);
+        let base = self.base_round_trip().unwrap_or(0);
+        let round_trip = half.rtt + self.halves[1 - from].part_or_zero();
+        room < u64::from(half.full_size()) && round_trip <= base + base.max(UNQUEUED)
+    }
+}
+
+/// From how much beyond the base round trip on an ACK counts as held.
+pub(crate) fn ack_held(base: i64) -> i64 {
+    ACK_HELD.max(base / ACK_HELD_SHARE)
+}
