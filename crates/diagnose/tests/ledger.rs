@@ -47,6 +47,10 @@ fn check_ledgers(diagnosis: &Diagnosis) -> Result<(), TestCaseError> {
 
 /// Findings name a known rule and a known connection, and their figures are figures.
 fn check_findings(diagnosis: &Diagnosis) -> Result<(), TestCaseError> {
+    let places: Vec<_> = diagnosis.findings().map(|finding| finding.connection).collect();
+    prop_assert!(places.is_sorted(), "about all first, then by connection: {:?}", places);
+    let skimmed: Vec<_> = diagnosis.skim().map(|finding| finding.connection).collect();
+    prop_assert_eq!(skimmed, places);
     for finding in diagnosis.findings() {
         let rule = finding.rule;
         prop_assert!(Rule::named(rule).is_some(), "{}", rule);
