@@ -7,7 +7,8 @@ use tcpwhy_wire::Names;
 use crate::analyzer::{CaptureInfo, ClockSteps};
 use crate::detectors::{self, Subject};
 use crate::flow::connection::Connection as Flow;
-use crate::flow::half::{Half, UNKNOWN};
+use crate::flow::half::{Half, NEVER, UNKNOWN};
+use crate::flow::release::PROMPT_PROOF;
 use crate::flow::table::{MOST, Record, Table};
 use crate::ledger::Lines;
 use crate::report::{
@@ -29,8 +30,6 @@ pub struct Diagnosis {
 const NEARER: i64 = 4;
 /// On a path shorter than this, which end is nearer is a matter of the machine's mood. ns.
 const SHORT_PATH: i64 = 100_000;
-/// Prompt reactions that tell the side of the capture where no handshake does.
-const PROMPT_PROOF: u16 = 3;
 /// Messages from which on intervals make a rhythm.
 const RHYTHM_MESSAGES: u64 = 8;
 /// A rhythm is kept if this share of intervals lies within a quarter of the period.
@@ -196,7 +195,7 @@ pub(crate) fn vantage(connection: &Flow) -> Vantage {
     let client = connection.client.unwrap_or(0);
     // The half that the client sends is ACKed by the server, so its part is the way to the server.
     let (to_server, to_client) = (&connection.halves[client], &connection.halves[1 - client]);
-    if connection.established != i64::MIN / 4 && to_server.part != UNKNOWN && to_client.part != UNKNOWN {
+    if connection.established != NEVER && to_server.part != UNKNOWN && to_client.part != UNKNOWN {
         return match (to_client.part, to_server.part) {
             (c, s) if c.max(s) < SHORT_PATH / 2 => Vantage::Unknown,
             (c, s) if c <= s / NEARER => Vantage::Client,

@@ -354,11 +354,6 @@ impl Half {
         Acked { bytes, was_in_flight, before }
     }
 
-    /// The window's right edge as it was before the ACK that moved it last.
-    pub(crate) fn edge_before_freed(&self) -> u64 {
-        self.edge_before
-    }
-
     /// Whether the last freeing ACK covered a small segment, the kind that Nagle's algorithm in Minshall's form waits
     /// for even behind full ones.
     pub(crate) fn freed_small(&self) -> bool {

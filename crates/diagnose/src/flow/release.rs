@@ -13,7 +13,7 @@ const EARLIEST_SHARE: i64 = 2;
 /// A hold shorter than the tolerance cannot be told from a program that was about to write.
 const SHORTEST_HOLD: i64 = RELEASE_TOLERANCE;
 /// This many prompt reactions of a host show that the capture was made there.
-const PROMPT_PROOF: u16 = 3;
+pub(crate) const PROMPT_PROOF: u16 = 3;
 /// An ACK that comes this much later than the base round trip was held by the receiver: well above what
 /// queues on a local network add, below the 40 ms of Linux (`TCP_DELACK_MIN`). ns.
 const ACK_HELD: i64 = 20_000_000;
@@ -131,7 +131,7 @@ impl Connection {
     pub(crate) fn known_edge(&self, end: End) -> u64 {
         let half = &self.halves[end];
         let at_sender = self.reaction_part(end) <= RELEASE_TOLERANCE;
-        if at_sender { half.edge_before_freed() } else { half.known_edge }
+        if at_sender { half.edge_before } else { half.known_edge }
     }
 
     pub(crate) fn wait(&self, cause: Cause, end: End, from: i64, until: i64, number: u64) -> Wait {
@@ -267,7 +267,7 @@ impl Connection {
         if !half.scale_known || half.freed_at < half.sent_at || self.reaction_part(from) > RELEASE_TOLERANCE {
             return false;
         }
-        let room = half.edge_before_freed().saturating_sub(half.next);
+        let room = half.edge_before.saturating_sub(half.next);
         let base = self.base_round_trip().unwrap_or(0);
         let round_trip = half.rtt + self.halves[1 - from].part_or_zero();
         room < u64::from(half.full_size()) && round_trip <= base + base.max(UNQUEUED)

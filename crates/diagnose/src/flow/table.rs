@@ -26,7 +26,7 @@ pub(crate) struct Record {
 const CHUNK: usize = 1024;
 
 /// Connections beyond this many are counted and left out: hostile captures could otherwise take all memory
-/// (a scan is one connection a packet). Three times the largest capture in the benchmarks; below 4 GiB.
+/// (a scan is one connection a packet). Four times the largest capture in the benchmarks, about 5 GiB.
 pub(crate) const MOST: usize = 4_000_000;
 
 /// Who talks to whom, the lower socket first, so that both directions have one key.
