@@ -1,0 +1,93 @@
+//! Where programs run and what joins them.
+//!
+//! Every run has namespaces of its own, without names: they are gone with the threads and children that use
+//! them, however those end. Nothing but the programs of the run sees them.
+
+use std::net::IpAddr;
+use std::thread::JoinHandle;
+
+use anyhow::Result;
+use serde::Serialize;
+use tcpwhy_simulate::link::Ends;
+
+/// What joins client and server.
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Path {
+    /// One host: its loopback interface.
+    Loopback {
+        /// Largest IP packet in bytes; Linux's is 65,536.
+        mtu: u32,
+    },
+    /// An emulated link.
+    Link(Wire),
+    /// Client, relay and server, with a link on either side of the relay.
+    TwoHops {
+        /// Between client and relay.
+        near: Wire,
+        /// Between relay and server.
+        far: Wire,
+    },
+}
+
+/// An emulated link and the devices at its ends.
+#[derive(Clone, Debug, Serialize)]
+pub struct Wire {
+    /// What it does to packets.
+    pub ends: Ends,
+    /// Largest IP packet in bytes.
+    pub mtu: u32,
+    /// Hosts hand segments above the MTU to their device, which cuts them (TSO): captures at the sender show
+    /// them whole.
+    pub offload: bool,
+}
+
+impl Wire {
+    /// A link of Ethernet's MTU without offload.
+    pub fn new(ends: Ends) -> Self {
+        Self { ends, mtu: 1500, offload: false }
+    }
+}
+
+/// A host of the run.
+#[derive(Debug)]
+pub struct Seat {
+    /// Where its programs are reached.
+    address: IpAddr,
+}
+
+impl Seat {
+    /// Where its programs are reached. A relay is reached by the client here.
+    pub fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    /// Runs `work` on a new thread on this host.
+    pub fn spawn<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T> + Send + 'static,
+    ) -> JoinHandle<Result<T>> {
+        std::thread::spawn(work)
+    }
+
+    /// Sets a sysctl of this host alone: `net.ipv4.tcp_sack`, say.
+    pub fn set(&self, _name: &str, _value: &str) -> Result<()> {
+        anyhow::bail!("not yet")
+    }
+}
+
+/// The hosts of a run.
+#[derive(Debug)]
+pub struct Place {
+    /// Where the client runs.
+    pub client: Seat,
+    /// Where the server runs; on loopback the same host.
+    pub server: Seat,
+    /// Where the relay runs, on a path of two hops.
+    pub relay: Option<Seat>,
+}
+
+/// The value of a thread that [`Seat::spawn`] started.
+pub fn join<T>(thread: JoinHandle<Result<T>>) -> Result<T> {
+    thread.join().map_err(|_| anyhow::anyhow!("a program of the lab failed"))?
+}
