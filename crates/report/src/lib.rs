@@ -6,7 +6,8 @@
 pub mod explain;
 pub mod json;
 mod number;
-mod page;
+pub mod page;
 pub mod plain;
 pub mod rules;
+mod table;
 pub mod terminal;

@@ -7,7 +7,7 @@ use textwrap::core::display_width;
 use textwrap::{WordSeparator, WordSplitter, WrapAlgorithm};
 
 /// Stands for a space at which a line must not be broken; written as a space.
-pub(crate) const GLUE: char = '\u{a0}';
+pub const GLUE: char = '\u{a0}';
 
 /// Narrower than this nothing is readable, and wider lines are the smaller evil.
 const NARROWEST: usize = 40;
@@ -20,56 +20,66 @@ const RESET: &str = "\x1b[0m";
 
 /// Colours text, or leaves it alone.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Ink {
-    pub(crate) color: bool,
+pub struct Ink {
+    /// Whether there are colours.
+    pub color: bool,
 }
 
 impl Ink {
     /// `text` in `style`.
-    pub(crate) fn paint(self, style: Style, text: &str) -> String {
+    pub fn paint(self, style: Style, text: &str) -> String {
         if self.color && !text.trim().is_empty() { style.style(text).to_string() } else { text.to_owned() }
     }
 
-    pub(crate) fn bold(self, text: &str) -> String {
+    /// What matters.
+    pub fn bold(self, text: &str) -> String {
         self.paint(Style::new().bold(), text)
     }
 
     /// What may be overlooked.
-    pub(crate) fn faint(self, text: &str) -> String {
+    pub fn faint(self, text: &str) -> String {
         self.paint(Style::new().bright_black(), text)
     }
 }
 
 /// Writes lines no wider than `width` columns.
-pub(crate) struct Page<'a> {
+pub struct Page<'a> {
     out: &'a mut dyn io::Write,
-    pub(crate) width: usize,
-    pub(crate) ink: Ink,
+    /// Columns a line has.
+    pub width: usize,
+    /// Colours, or none.
+    pub ink: Ink,
 }
 
 impl<'a> Page<'a> {
-    pub(crate) fn new(out: &'a mut dyn io::Write, width: usize, color: bool) -> Self {
+    /// A page on `out`; narrower than 40 columns counts as 40.
+    pub fn new(out: &'a mut dyn io::Write, width: usize, color: bool) -> Self {
         Self { out, width: width.max(NARROWEST), ink: Ink { color } }
     }
 
+    /// A page as narrow as a cell of a table.
+    pub(crate) fn narrow(out: &'a mut dyn io::Write, width: usize, color: bool) -> Self {
+        Self { out, width, ink: Ink { color } }
+    }
+
     /// An empty line.
-    pub(crate) fn blank(&mut self) -> io::Result<()> {
+    pub fn blank(&mut self) -> io::Result<()> {
         writeln!(self.out)
     }
 
     /// One line as it is; the caller saw to its width.
-    pub(crate) fn line(&mut self, text: &str) -> io::Result<()> {
+    pub fn line(&mut self, text: &str) -> io::Result<()> {
         writeln!(self.out, "{}", text.replace(GLUE, " ").trim_end())
     }
 
     /// `text` wrapped, its first line behind `first`, the others behind as many columns of nothing.
-    pub(crate) fn hanging(&mut self, first: &str, text: &str) -> io::Result<()> {
+    pub fn hanging(&mut self, first: &str, text: &str) -> io::Result<()> {
         let rest = " ".repeat(display_width(first));
         self.wrapped(first, &rest, text)
     }
 
     /// `text` wrapped, its first line behind `first`, the others behind `rest`.
-    pub(crate) fn wrapped(&mut self, first: &str, rest: &str, text: &str) -> io::Result<()> {
+    pub fn wrapped(&mut self, first: &str, rest: &str, text: &str) -> io::Result<()> {
         let options = textwrap::Options::new(self.width)
             .initial_indent(first)
             .subsequent_indent(rest)
@@ -88,7 +98,7 @@ impl<'a> Page<'a> {
     }
 
     /// `left`, a rule across the page, `right` if there is any; wrapped without the rule where they do not fit.
-    pub(crate) fn ruled(&mut self, left: &str, right: &str) -> io::Result<()> {
+    pub fn ruled(&mut self, left: &str, right: &str) -> io::Result<()> {
         const SHORTEST_RULE: usize = 3;
         if right.is_empty() {
             let columns = self.width.saturating_sub(display_width(left) + 1);
@@ -103,7 +113,7 @@ impl<'a> Page<'a> {
     }
 
     /// Items in a row with dots between them; a line ends between items wherever that is possible.
-    pub(crate) fn items(&mut self, indent: &str, items: &[String]) -> io::Result<()> {
+    pub fn items(&mut self, indent: &str, items: &[String]) -> io::Result<()> {
         let dot = format!(" {} ", self.ink.faint("·"));
         let mut row = String::new();
         for item in items {
@@ -130,12 +140,12 @@ fn left_open<'t>(begun: &'t str, line: &'t str) -> &'t str {
 }
 
 /// `text` in a form that is not broken at its spaces.
-pub(crate) fn glued(text: &str) -> String {
+pub fn glued(text: &str) -> String {
     text.replace(' ', "\u{a0}")
 }
 
 /// Keeps `200 ms` and its like together.
-fn with_units_glued(text: &str) -> String {
+pub(crate) fn with_units_glued(text: &str) -> String {
     let mut glued = String::with_capacity(text.len());
     for (i, word) in text.split(' ').enumerate() {
         if i > 0 {
@@ -149,7 +159,7 @@ fn with_units_glued(text: &str) -> String {
 }
 
 /// `text` cut in its middle to at most `columns`, keeping the ends, which tell names apart.
-pub(crate) fn shortened(text: &str, columns: usize) -> String {
+pub fn shortened(text: &str, columns: usize) -> String {
     if display_width(text) <= columns {
         return text.to_owned();
     }

@@ -17,19 +17,29 @@ pub struct Outcome {
     pub notes: Vec<String>,
 }
 
+impl Outcome {
+    /// An outcome with nothing in it yet.
+    pub fn new(experiment: &'static str, source: &'static str) -> Self {
+        Self { experiment, source, claims: Vec::new(), tables: Vec::new(), notes: Vec::new() }
+    }
+}
+
 /// One claim of the seed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Claim {
-    /// What the seed says, in our words, with its figures.
+    /// What the seed says, in our words: one short sentence.
     pub claim: &'static str,
-    /// What was measured here, with figures.
+    /// The seed's own figure; empty where it gives none.
+    pub seed: &'static str,
+    /// What was measured here, with figures of the same kind.
     pub measured: String,
     /// Whether it holds.
+    #[serde(flatten)]
     pub verdict: Verdict,
 }
 
 /// Whether a claim holds on this kernel.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "verdict", content = "because")]
 pub enum Verdict {
     /// It does.
@@ -38,6 +48,13 @@ pub enum Verdict {
     NoLongerHolds(String),
     /// It could not be measured, because ….
     Unknown(String),
+}
+
+impl Verdict {
+    /// It holds if `holds`; else not, because `why`.
+    pub fn from(holds: bool, why: &str) -> Self {
+        if holds { Self::Holds } else { Self::NoLongerHolds(why.to_owned()) }
+    }
 }
 
 /// Rows of text; the first column is left-aligned, the others right-aligned.
@@ -49,4 +66,17 @@ pub struct Table {
     pub columns: Vec<String>,
     /// As many cells each as there are columns.
     pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table without rows.
+    pub fn new(title: impl Into<String>, columns: &[&str]) -> Self {
+        let columns = columns.iter().map(|&name| name.to_owned()).collect();
+        Self { title: title.into(), columns, rows: Vec::new() }
+    }
+
+    /// Adds a row.
+    pub fn row(&mut self, cells: impl IntoIterator<Item = impl Into<String>>) {
+        self.rows.push(cells.into_iter().map(Into::into).collect());
+    }
 }
