@@ -1,5 +1,6 @@
 //! What a link does to packets.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,16 @@ pub enum Direction {
     Up,
     /// From the server to the client.
     Down,
+}
+
+impl Direction {
+    /// The other way.
+    pub fn opposite(self) -> Self {
+        match self {
+            Self::Up => Self::Down,
+            Self::Down => Self::Up,
+        }
+    }
 }
 
 /// The settings of both directions.
@@ -84,6 +95,17 @@ pub enum Drop {
     Tail(u64),
     /// The n-th SYN (or SYN-ACK).
     Syn(u64),
+}
+
+impl fmt::Display for Drop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Packet(n) => write!(f, "packet {n}"),
+            Self::Data(n) => write!(f, "data segment {n}"),
+            Self::Tail(n) => write!(f, "tail of burst {n}"),
+            Self::Syn(n) => write!(f, "SYN {n}"),
+        }
+    }
 }
 
 /// Which pure ACKs are held, and how long.
