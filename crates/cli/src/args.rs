@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{analyze, completions, explain, man, rules};
+use crate::{analyze, completions, explain, lab, man, rules};
 
 const ABOUT: &str = "Tells you why a TCP connection is slow, and which side to blame";
 
@@ -86,6 +86,8 @@ pub(crate) enum Verb {
     Explain(explain::Args),
     /// List every rule
     Rules(rules::Args),
+    /// Play the stories of slow TCP again on this machine's kernel
+    Lab(lab::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),
     /// Print the manual page

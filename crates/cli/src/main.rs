@@ -13,6 +13,7 @@ mod explain;
 mod fail_on;
 mod filter;
 mod input;
+mod lab;
 mod man;
 mod narrowed;
 mod output;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
     let outcome = match &cli.verb {
         Some(Verb::Explain(args)) => explain::run(args),
         Some(Verb::Rules(args)) => rules::run(args),
+        Some(Verb::Lab(args)) => lab::run(args),
         Some(Verb::Completions(args)) => completions::run(args),
         Some(Verb::Man(args)) => man::run(args),
         None => analyze::run(&cli.analyze),

@@ -36,9 +36,42 @@ impl Ink {
         self.paint(Style::new().bold(), text)
     }
 
+    /// What is good, bad or unclear.
+    pub fn verdict(self, painted: Painted, text: &str) -> String {
+        let style = Style::new().bold();
+        let style = match painted {
+            Painted::Good => style.green(),
+            Painted::Bad => style.red(),
+            Painted::Unclear => style.yellow(),
+        };
+        self.paint(style, text)
+    }
+
     /// What may be overlooked.
     pub fn faint(self, text: &str) -> String {
         self.paint(Style::new().bright_black(), text)
+    }
+}
+
+/// What a sign says at a glance. Its glyph tells it without colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Painted {
+    /// As it should be.
+    Good,
+    /// Not so.
+    Bad,
+    /// Nobody knows.
+    Unclear,
+}
+
+impl Painted {
+    /// `✔`, `✖` or `?`.
+    pub fn glyph(self) -> &'static str {
+        match self {
+            Self::Good => "✔",
+            Self::Bad => "✖",
+            Self::Unclear => "?",
+        }
     }
 }
 

@@ -92,7 +92,7 @@ impl Widths {
             columns.iter().zip(&cells).map(|(name, cell)| width(name).max(*cell)).collect()
         };
         let taken = |widths: &[usize]| widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
-        let whole = of_names(|name| display_width(name));
+        let whole = of_names(display_width);
         if taken(&whole) <= room {
             return Some(Self(whole));
         }
