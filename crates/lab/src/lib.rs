@@ -12,6 +12,8 @@
 
 pub mod capture;
 pub mod clock;
+pub mod corpus;
+mod emulator;
 pub mod experiments;
 pub mod lab;
 pub mod place;

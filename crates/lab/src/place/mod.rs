@@ -2,13 +2,38 @@
 //!
 //! Every run has namespaces of its own, without names: they are gone with the threads and children that use
 //! them, however those end. Nothing but the programs of the run sees them.
+//!
+//! ```text
+//! build.rs      the hosts and devices of each path
+//! namespace.rs  network namespaces that are file descriptors
+//! seat.rs       a host, and the work done on it
+//! command.rs    children that cannot outlive the lab
+//! rights.rs     what to do without root's rights
+//! device.rs     one end of a link as the emulator sees it; tun.rs is one
+//! netlink.rs    requests to the kernel's routing socket
+//! route.rs      routes with metrics
+//! ```
 
-use std::net::IpAddr;
+mod build;
+mod command;
+mod device;
+mod namespace;
+mod netlink;
+mod rights;
+mod route;
+mod seat;
+mod tun;
+
 use std::thread::JoinHandle;
 
 use anyhow::Result;
 use serde::Serialize;
 use tcpwhy_simulate::link::Ends;
+
+pub(crate) use build::{Built, Line, Port, build};
+pub(crate) use device::Device;
+pub use rights::enter;
+pub use seat::Seat;
 
 /// What joins client and server.
 #[derive(Clone, Debug, Serialize)]
@@ -46,33 +71,6 @@ impl Wire {
     /// A link of Ethernet's MTU without offload.
     pub fn new(ends: Ends) -> Self {
         Self { ends, mtu: 1500, offload: false }
-    }
-}
-
-/// A host of the run.
-#[derive(Debug)]
-pub struct Seat {
-    /// Where its programs are reached.
-    address: IpAddr,
-}
-
-impl Seat {
-    /// Where its programs are reached. A relay is reached by the client here.
-    pub fn address(&self) -> IpAddr {
-        self.address
-    }
-
-    /// Runs `work` on a new thread on this host.
-    pub fn spawn<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> Result<T> + Send + 'static,
-    ) -> JoinHandle<Result<T>> {
-        std::thread::spawn(work)
-    }
-
-    /// Sets a sysctl of this host alone: `net.ipv4.tcp_sack`, say.
-    pub fn set(&self, _name: &str, _value: &str) -> Result<()> {
-        anyhow::bail!("not yet")
     }
 }
 
