@@ -8,6 +8,8 @@
 //! Nothing in a file is believed: a file that is cut short, damaged or unreadable from some byte on yields
 //! every frame before that byte, and [`Reader::notes`] says where it ended and why.
 //!
+//! [`Writer`] writes pcapng: for live captures, and for copies with comments.
+//!
 //! The records are taken apart here and not by pcap-parser 0.17, which is an oracle in the tests. On warm captures
 //! of 74-byte frames, beyond the cost of `read` itself: pcap 5 ns a packet here and there, pcapng 10 ns here and
 //! 40 there. It also reads some pcapng times wrong and ends at the first block that it cannot parse.
@@ -19,6 +21,7 @@ mod open;
 mod pcap;
 mod pcapng;
 mod window;
+mod write;
 
 use std::io::Read;
 
@@ -29,6 +32,7 @@ pub use open::{OpenError, Opened, Other, open};
 use pcap::Pcap;
 use pcapng::Pcapng;
 use window::Window;
+pub use write::{Interface, Origin, Writer};
 
 /// The largest frame a record may hold, in bytes. It is libpcap's `MAXIMUM_SNAPLEN`: tcpdump cannot be asked for
 /// more, and neither libpcap nor Wireshark reads more from a network link, so a longer record is damage. The

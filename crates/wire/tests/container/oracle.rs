@@ -22,7 +22,7 @@ fn ours(file: &[u8]) -> Vec<Plain> {
 }
 
 /// Calls `each` with every block `reader` finds.
-fn drain(mut reader: impl PcapReaderIterator, mut each: impl FnMut(PcapBlockOwned<'_>)) {
+pub(crate) fn drain(mut reader: impl PcapReaderIterator, mut each: impl FnMut(PcapBlockOwned<'_>)) {
     loop {
         match reader.next() {
             Ok((length, block)) => {

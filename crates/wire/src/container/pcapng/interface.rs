@@ -9,9 +9,9 @@ pub(super) const OPTIONS: usize = 16;
 /// Where an interface statistics block's options begin.
 pub(super) const STATISTICS_OPTIONS: usize = 20;
 
-const IF_TSRESOL: u16 = 9;
+pub(in crate::container) const IF_TSRESOL: u16 = 9;
 const IF_TSOFFSET: u16 = 14;
-const ISB_IFDROP: u16 = 5;
+pub(in crate::container) const ISB_IFDROP: u16 = 5;
 const ISB_OSDROP: u16 = 7;
 
 /// What a section says of one interface.

@@ -1,7 +1,7 @@
 //! pcapng: sections of blocks. <https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-03.html>
 
-mod interface;
-mod options;
+pub(super) mod interface;
+pub(super) mod options;
 
 use std::io::Read;
 
@@ -12,14 +12,14 @@ use super::end::End;
 use super::frame::{Comment, Frame};
 use super::window::Window;
 
-const SECTION_HEADER: u32 = 0x0a0d_0d0a;
-const INTERFACE_DESCRIPTION: u32 = 1;
+pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+pub(super) const INTERFACE_DESCRIPTION: u32 = 1;
 const OLD_PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
-const INTERFACE_STATISTICS: u32 = 5;
-const ENHANCED_PACKET: u32 = 6;
+pub(super) const INTERFACE_STATISTICS: u32 = 5;
+pub(super) const ENHANCED_PACKET: u32 = 6;
 
-const BYTE_ORDER_MAGIC: [u8; 4] = 0x1a2b_3c4d_u32.to_be_bytes();
+pub(super) const BYTE_ORDER_MAGIC: [u8; 4] = 0x1a2b_3c4d_u32.to_be_bytes();
 
 /// The block type and the total length, before every block's body.
 const BLOCK_HEADER: usize = 8;

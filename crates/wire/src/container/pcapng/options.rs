@@ -4,7 +4,7 @@ use crate::container::bytes::Order;
 use crate::container::frame::Comment;
 
 /// `opt_comment`, which any block may have.
-const COMMENT: u16 = 1;
+pub(in crate::container) const COMMENT: u16 = 1;
 
 /// Comments kept; a person reads no more.
 const MAX_COMMENTS: usize = 1_000;
