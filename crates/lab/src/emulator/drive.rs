@@ -1,5 +1,6 @@
 //! The emulator's loop: take in what hosts sent, deliver what is due, wait.
 
+use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -72,7 +73,8 @@ struct Hands {
 
 impl Drive {
     pub(super) fn new(lines: Vec<Line>, setup: &Setup, stop: Arc<OwnedFd>) -> Result<Self> {
-        let routes = lines.into_iter().zip(0..).map(|(line, index)| Route::new(line, setup, index)).collect();
+        let routes = lines.into_iter().zip(0..).map(|(line, index)| Route::new(line, setup, index));
+        let routes = routes.collect::<io::Result<_>>()?;
         let hands = Hands { clock: Clock::new(), tally: Tally::new()?, spare: Vec::new(), under_way: 0 };
         Ok(Self { routes, hands, stop, give_up: None })
     }
@@ -114,7 +116,8 @@ impl Drive {
         let ns = left.min(HEARTBEAT);
         let timeout = Timespec { tv_sec: 0, tv_nsec: ns.try_into()? };
         let ends = self.routes.iter().flat_map(|route| [&route.near, &route.far]);
-        let mut ready: Vec<_> = ends.map(|end| PollFd::from_borrowed_fd(end.device.fd(), PollFlags::IN)).collect();
+        let mut ready: Vec<_> =
+            ends.map(|end| PollFd::from_borrowed_fd(end.device.fd(), PollFlags::IN)).collect();
         if self.give_up.is_none() {
             ready.push(PollFd::new(&self.stop, PollFlags::IN));
         }
@@ -131,26 +134,31 @@ impl Drive {
     }
 
     /// What was seen in all.
-    pub(super) fn finish(self) -> Observed {
+    pub(super) fn finish(self) -> Result<Observed> {
         let lateness = self.hands.tally.sum_up();
         let mut observed = Observed { captures: Vec::new(), events: Vec::new(), lateness };
         for route in self.routes {
             observed.events.extend(route.events);
             let taps = [Some(route.near.tap), route.middle, Some(route.far.tap)];
-            observed.captures.extend(taps.into_iter().flatten().map(Tap::finish));
+            for tap in taps.into_iter().flatten() {
+                observed.captures.push(tap.finish()?);
+            }
         }
         observed.events.sort_by_key(|event| event.time);
-        observed
+        Ok(observed)
     }
 }
 
 impl Route {
-    fn new(line: Line, setup: &Setup, index: u64) -> Self {
+    fn new(line: Line, setup: &Setup, index: u64) -> io::Result<Self> {
         // Two links of one path have luck of their own.
         let link = Link::new(&line.ends, setup.seed.wrapping_add(index));
-        let end = |port: Port| End { tap: Tap::new(port.vantage, setup.snaplen), device: port.device };
-        let middle = setup.middle.then(|| Tap::new(Vantage::Middle, setup.snaplen));
-        Self { link, near: end(line.near), far: end(line.far), middle, events: Vec::new() }
+        let end = |port: Port| {
+            let tap = Tap::new(port.vantage, setup.snaplen)?;
+            io::Result::Ok(End { device: port.device, tap })
+        };
+        let middle = setup.middle.then(|| Tap::new(Vantage::Middle, setup.snaplen)).transpose()?;
+        Ok(Self { link, near: end(line.near)?, far: end(line.far)?, middle, events: Vec::new() })
     }
 
     /// Takes what a host sent; returns how many packets.
@@ -160,7 +168,9 @@ impl Route {
             Direction::Down => &mut self.far,
         };
         for taken in 0..TURN {
-            let Some(received) = device.receive().context("cannot read from a device")? else { return Ok(taken) };
+            let Some(received) = device.receive().context("cannot read from a device")? else {
+                return Ok(taken);
+            };
             let now = hands.clock.now();
             let time = clock::now();
             tap.record(time, received.whole)?;

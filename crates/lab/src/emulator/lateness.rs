@@ -9,7 +9,7 @@ use crate::recording::Lateness;
 
 /// The 99th percentile above which a run is void: the waits that tcpwhy tells apart differ by more.
 const P99: Duration = Duration::from_millis(1);
-/// No packet may be later than this on a short path: the kernels own timers are no more exact (4 ms a tick at
+/// No packet may be later than this on a short path: the kernel's own timers are no more exact (4 ms a tick at
 /// HZ=250).
 const WORST: Duration = Duration::from_millis(4);
 /// On a long path, no packet may be later than this share of the way.

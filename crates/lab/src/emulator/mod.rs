@@ -52,7 +52,7 @@ impl Emulator {
         let thread = std::thread::Builder::new().name("emulator".to_owned()).spawn(move || {
             hurry();
             drive.run()?;
-            Ok(drive.finish())
+            drive.finish()
         })?;
         Ok(Self { stop, thread: Some(thread) })
     }
@@ -85,5 +85,6 @@ fn hurry() -> bool {
     let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
     // Any priority of this class comes before all programs; the lowest leaves the kernel's own threads alone.
     let priority = ThreadPriorityValue::try_from(1).map(ThreadPriority::Crossplatform);
-    priority.is_ok_and(|priority| set_thread_priority_and_policy(thread_native_id(), priority, policy).is_ok())
+    priority
+        .is_ok_and(|priority| set_thread_priority_and_policy(thread_native_id(), priority, policy).is_ok())
 }

@@ -91,7 +91,10 @@ fn lines<'a>(
 fn host<const N: usize>(sides: [(&Wire, Ipv4Addr, Vantage); N]) -> Result<(Namespace, [Port; N])> {
     let devices = sides.map(|(wire, address, _)| (wire.mtu, wire.offload, address));
     let (namespace, devices) = Namespace::new(LOOPBACK_MTU, move || {
-        devices.into_iter().map(|(mtu, offload, address)| device(address, mtu, offload)).collect::<Result<Vec<_>>>()
+        devices
+            .into_iter()
+            .map(|(mtu, offload, address)| device(address, mtu, offload))
+            .collect::<Result<Vec<_>>>()
     })?;
     let mut devices = devices.into_iter();
     let mut ports = Vec::with_capacity(N);

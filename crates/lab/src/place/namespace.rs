@@ -65,8 +65,10 @@ fn silence_ipv6() {
 
 fn not_allowed(error: Errno) -> anyhow::Error {
     match error {
-        Errno::EPERM => anyhow::anyhow!("no right to make network namespaces: run as root, or where \
-             unprivileged user namespaces are allowed"),
+        Errno::EPERM => anyhow::anyhow!(
+            "no right to make network namespaces: run as root, or where \
+             unprivileged user namespaces are allowed"
+        ),
         Errno::ENOSPC => anyhow::anyhow!("no more network namespaces (sysctl user.max_net_namespaces)"),
         error => anyhow::anyhow!("cannot make a network namespace: {error}"),
     }

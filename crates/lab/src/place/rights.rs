@@ -33,7 +33,9 @@ fn missing(error: Errno) -> anyhow::Error {
              kernel.apparmor_restrict_unprivileged_userns, or a container's seccomp profile): allow them, or \
              run as root"
         }
-        Errno::ENOSPC | Errno::EUSERS => "sysctl user.max_user_namespaces allows no more: raise it, or run as root",
+        Errno::ENOSPC | Errno::EUSERS => {
+            "sysctl user.max_user_namespaces allows no more: raise it, or run as root"
+        }
         Errno::EINVAL => "the process has several threads already, or the kernel has no user namespaces",
         Errno::ENOSYS => "the kernel has no user namespaces: run as root",
         _ => "run as root",

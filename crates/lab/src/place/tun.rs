@@ -6,7 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use anyhow::{Context, Result};
 use tun_rs::{
-    DeviceBuilder, SyncDevice, VIRTIO_NET_HDR_GSO_UDP_L4, VIRTIO_NET_HDR_LEN, VirtioNetHdr, checksum, gso_split,
+    DeviceBuilder, SyncDevice, VIRTIO_NET_HDR_GSO_UDP_L4, VIRTIO_NET_HDR_LEN, VirtioNetHdr, checksum,
+    gso_split,
 };
 
 use super::device::{Device, Pieces, Received};
@@ -49,8 +50,9 @@ impl Tun {
 
     /// Completes what the host left to its device: the checksum, or cutting at the MTU.
     fn finish(&mut self, length: usize) -> io::Result<Received<'_>> {
-        let (header, packet) =
-            self.buffer[..length].split_at_mut_checked(VIRTIO_NET_HDR_LEN).ok_or(io::ErrorKind::InvalidData)?;
+        let (header, packet) = self.buffer[..length]
+            .split_at_mut_checked(VIRTIO_NET_HDR_LEN)
+            .ok_or(io::ErrorKind::InvalidData)?;
         let header = VirtioNetHdr::decode(header)?;
         if header.gso_type == ONE_PACKET {
             if header.flags & NEEDS_CHECKSUM != 0 {
