@@ -381,3 +381,16 @@ fn a_flood_of_connections_loses_no_ack() {
     }
     assert_eq!(client.sees(200 * MS), ["held"]);
 }
+
+#[test]
+fn a_connection_is_remembered_beside_some_thousands() {
+    let mut client = Client::delay();
+    client.gets(0, data(1, 100));
+    for flow in 100..6_000 {
+        let tcp = Tcp { flow, seq: 1, payload: 1, ack_flag: true, ..Tcp::default() };
+        client.gets(1, Segment { len: 41, ecn_capable: false, tcp: Some(tcp) });
+    }
+    client.sends(1, ack(101), "held");
+    assert_eq!(client.sees(200 * MS), [""; 0]);
+    assert_eq!(client.sees(200 * MS + 1), ["held"]);
+}

@@ -49,6 +49,15 @@ fn an_idle_link_begins_anew() {
     assert_eq!(arrivals(&mut link), [(2 * MS, 'a'), (3 * MS, 'b'), (11 * MS, 'c')]);
 }
 
+#[test]
+fn no_fraction_is_left_over_from_an_earlier_train() {
+    // A byte at 7 Mbit/s takes 1142.857 ns.
+    let mut link = Link::new(&up(Settings { rate: Some(7_000_000), ..Settings::default() }), 1);
+    send(&mut link, 0, packet(1), 'a');
+    send(&mut link, 10_000, packet(1), 'b');
+    assert_eq!(arrivals(&mut link), [(1_142, 'a'), (11_142, 'b')]);
+}
+
 /// A packet of 1,000 bytes takes a millisecond.
 fn slow(queue: Queue) -> Settings {
     Settings { rate: Some(8_000_000), queue, ..Settings::default() }
