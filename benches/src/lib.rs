@@ -4,6 +4,7 @@
 pub mod compare;
 pub mod generate;
 pub mod labelled;
+pub mod link;
 pub mod manifest;
 mod random;
 pub mod recorder;

@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 use tcpwhy_benches::compare::{self, Clock, Options};
 use tcpwhy_benches::generate;
 use tcpwhy_benches::labelled::{self, CASES, Case, Place, Places};
+use tcpwhy_benches::link;
 use tcpwhy_benches::manifest::Manifest;
 
 /// Where the large captures are, seen from the workspace's root.
@@ -54,6 +55,8 @@ enum Verb {
         #[arg(long)]
         only: Vec<String>,
     },
+    /// How exact and how fast the lab's emulated link is; with root's rights
+    Link,
     /// Record the labelled captures, with tcpdump and root's rights
     Record {
         /// Folder for captures and their truth
@@ -75,6 +78,7 @@ fn main() -> Result<()> {
         Some(Verb::Compare { dir, tool, without, clock, only }) => {
             compare::compare(&Options { dir: &dir, tcpwhy: &tool, without: &without, only: &only, clock })
         }
+        Some(Verb::Link) => link::bench(),
         Some(Verb::Record { dir, only }) => record(&dir, &only),
     }
 }
@@ -85,7 +89,8 @@ fn bench() -> Result<()> {
         generate::generate(dir, 1.0, &[])?;
     }
     let tcpwhy = Path::new(TCPWHY);
-    compare::compare(&Options { dir, tcpwhy, without: &[], only: &[], clock: Clock::Wall })
+    compare::compare(&Options { dir, tcpwhy, without: &[], only: &[], clock: Clock::Wall })?;
+    link::bench()
 }
 
 fn record(dir: &Path, only: &[String]) -> Result<()> {

@@ -1,11 +1,11 @@
 //! One run: its captures, the link's log, what the programs returned.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 
 use crate::capture::{Capture, Vantage};
 use crate::emulator::{self, Emulator};
-use crate::place::{self, Path, Place};
+use crate::place::{self, Path, Place, Recorded, Recorder};
 
 /// How often a run is made before the lab gives up on a machine that is too busy for it.
 const ATTEMPTS: u32 = 10;
@@ -34,6 +34,8 @@ pub struct Lateness {
     pub p99_us: f64,
     /// In µs.
     pub max_us: f64,
+    /// Packets that a host sent faster than the emulator could take them, and that were lost so.
+    pub lost: u64,
 }
 
 /// A run that was in time.
@@ -82,10 +84,11 @@ pub fn record<T>(setup: &Setup, work: impl Fn(&Place) -> Result<T>) -> Result<Re
             }
         }
     }
-    let Lateness { packets, p50_us, p99_us, max_us } = latest;
+    let Lateness { packets, p50_us, p99_us, max_us, lost } = latest;
     bail!(
         "this machine is too busy: {ATTEMPTS} runs were late, the last one's {packets} packets by \
-         {p50_us:.0} µs (median), {p99_us:.0} µs (99th percentile) and {max_us:.0} µs (worst)"
+         {p50_us:.0} µs (median), {p99_us:.0} µs (99th percentile) and {max_us:.0} µs (worst), and {lost} \
+         packets were lost"
     )
 }
 
@@ -93,15 +96,19 @@ pub fn record<T>(setup: &Setup, work: impl Fn(&Place) -> Result<T>) -> Result<Re
 fn attempt<T>(
     setup: &Setup,
     voided: u32,
-    work: impl Fn(&Place) -> Result<T>,
+    work: impl FnOnce(&Place) -> Result<T>,
 ) -> Result<Recording<Result<T>>> {
     let place::Built { place, lines } = place::build(&setup.path)?;
     if lines.is_empty() {
+        let recorder = Recorder::start(&place.client, setup.snaplen)?;
         let value = work(&place);
-        return Ok(Recording { value, captures: Vec::new(), lateness: None, voided, events: Vec::new() });
+        let Recorded { capture, dropped } = recorder.finish()?;
+        ensure!(dropped == 0, "the capture lacks {dropped} packets: this machine is too busy for it");
+        return Ok(Recording { value, captures: vec![capture], lateness: None, voided, events: Vec::new() });
     }
     let emulator = Emulator::start(lines, setup)?;
     let value = work(&place);
-    let emulator::Observed { captures, events, lateness } = emulator.stop().context("the emulator stopped")?;
+    let emulator::Observed { captures, events, lateness } =
+        emulator.stop().context("the emulator stopped")?;
     Ok(Recording { value, captures, lateness: Some(lateness), voided, events })
 }

@@ -135,17 +135,17 @@ impl Drive {
 
     /// What was seen in all.
     pub(super) fn finish(self) -> Result<Observed> {
-        let lateness = self.hands.tally.sum_up();
-        let mut observed = Observed { captures: Vec::new(), events: Vec::new(), lateness };
-        for route in self.routes {
-            observed.events.extend(route.events);
+        let (mut captures, mut events, mut lost) = (Vec::new(), Vec::new(), 0);
+        for mut route in self.routes {
+            lost += route.near.device.lost()? + route.far.device.lost()?;
+            events.extend(route.events);
             let taps = [Some(route.near.tap), route.middle, Some(route.far.tap)];
             for tap in taps.into_iter().flatten() {
-                observed.captures.push(tap.finish()?);
+                captures.push(tap.finish()?);
             }
         }
-        observed.events.sort_by_key(|event| event.time);
-        Ok(observed)
+        events.sort_by_key(|event| event.time);
+        Ok(Observed { captures, events, lateness: self.hands.tally.sum_up(lost) })
     }
 }
 

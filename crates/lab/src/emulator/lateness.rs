@@ -32,13 +32,14 @@ impl Tally {
         self.0.saturating_record(late);
     }
 
-    pub(super) fn sum_up(&self) -> Lateness {
+    pub(super) fn sum_up(&self, lost: u64) -> Lateness {
         let us = |ns: u64| ns as f64 / 1e3;
         Lateness {
             packets: self.0.len(),
             p50_us: us(self.0.value_at_quantile(0.5)),
             p99_us: us(self.0.value_at_quantile(0.99)),
             max_us: us(self.0.max()),
+            lost,
         }
     }
 }
@@ -46,7 +47,9 @@ impl Tally {
 /// Whether the emulator was too late for the run to count.
 pub(crate) fn is_void(lateness: &Lateness, path: &Path) -> bool {
     let us = |limit: Duration| limit.as_secs_f64() * 1e6;
-    lateness.p99_us > us(P99) || lateness.max_us > us(WORST.max(shortest_way(path) / WORST_SHARE))
+    lateness.lost > 0
+        || lateness.p99_us > us(P99)
+        || lateness.max_us > us(WORST.max(shortest_way(path) / WORST_SHARE))
 }
 
 /// The shortest one-way delay of the path's links.

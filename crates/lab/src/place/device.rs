@@ -13,6 +13,9 @@ pub(crate) trait Device: Send {
 
     /// Hands the host an IP packet.
     fn send(&mut self, packet: &[u8]) -> io::Result<()>;
+
+    /// How many packets of the host were lost before they could be received.
+    fn lost(&mut self) -> io::Result<u64>;
 }
 
 /// What a host handed to its device in one go.

@@ -1,6 +1,7 @@
 //! TUN devices: the host's packets are read from a file, and written to it.
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Read, Seek};
 use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, BorrowedFd};
 
@@ -15,6 +16,8 @@ use super::device::{Device, Pieces, Received};
 /// Packets the device holds until the emulator reads them. The kernel's 500 would lose packets of a large
 /// window: TUN orphans packets, so that TCP's limit for unsent packets (TSQ) does not hold its sender back.
 const QUEUE: u32 = 20_000;
+/// Column of /proc/net/dev, after the name: packets that the host sent and the device dropped.
+const DROPPED: usize = 11;
 /// VIRTIO_NET_HDR_GSO_NONE: one packet, whatever its size.
 const ONE_PACKET: u8 = 0;
 /// VIRTIO_NET_HDR_F_NEEDS_CSUM: the checksum is left to the device.
@@ -25,6 +28,9 @@ const LARGEST: usize = VIRTIO_NET_HDR_LEN + 65_536;
 /// A TUN device in the namespace where it was made.
 pub(crate) struct Tun {
     device: SyncDevice,
+    /// /proc/net/dev of its namespace.
+    counters: File,
+    name: String,
     /// Whether each packet comes with a virtio header, and may be larger than the MTU.
     offload: bool,
     buffer: Vec<u8>,
@@ -44,8 +50,10 @@ impl Tun {
             .ipv4(address, 24, None)
             .build_sync()?;
         device.set_nonblocking(true)?;
+        let counters = File::open("/proc/thread-self/net/dev").context("cannot open /proc")?;
+        let name = device.name()?;
         let buffer = vec![0; LARGEST];
-        Ok(Self { device, offload, buffer, pieces: Vec::new(), lengths: Vec::new() })
+        Ok(Self { device, counters, name, offload, buffer, pieces: Vec::new(), lengths: Vec::new() })
     }
 
     /// Completes what the host left to its device: the checksum, or cutting at the MTU.
@@ -125,5 +133,15 @@ impl Device for Tun {
             self.device.send(packet)?;
         }
         Ok(())
+    }
+
+    fn lost(&mut self) -> io::Result<u64> {
+        let mut table = String::new();
+        self.counters.rewind()?;
+        self.counters.read_to_string(&mut table)?;
+        let mut rows =
+            table.lines().filter_map(|line| line.trim_start().strip_prefix(&self.name)?.strip_prefix(':'));
+        let dropped = rows.next().and_then(|row| row.split_whitespace().nth(DROPPED)?.parse().ok());
+        dropped.ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 }
