@@ -14,10 +14,17 @@ use clap::{Args, Command};
 
 use crate::lab::Lab;
 
+mod arrivals;
 pub mod figures;
 mod outcome;
+mod seen;
 
+pub mod calls;
+pub mod gateway;
+pub mod mud;
 pub mod netrek;
+pub mod upload;
+pub mod relay;
 
 pub use outcome::{Claim, Outcome, Table, Verdict};
 
@@ -65,6 +72,11 @@ macro_rules! experiments {
 
 experiments! {
     Netrek in netrek,
+    Relay in relay,
+    Mud in mud,
+    Gateway in gateway,
+    Calls in calls,
+    Upload in upload,
 }
 
 /// The options as they are when none is given.
