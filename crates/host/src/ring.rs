@@ -154,11 +154,35 @@ impl Ring {
             self.status(self.at).store(libc::TP_STATUS_KERNEL, Ordering::Release);
             self.at = (self.at + 1) % self.slots;
         }
-        if !self.is_filled() && !self.wait(timeout)? {
+        if !self.wait(timeout)? {
             return Ok(None);
         }
         self.lent = true;
         Ok(Some(self.packet()))
+    }
+
+    /// Waits until there is a packet to be read, but no longer than `timeout`; whether there is. To be called when
+    /// [`Ring::next`] returned none.
+    pub fn wait(&self, timeout: Duration) -> io::Result<bool> {
+        if self.is_filled() || timeout.is_zero() {
+            return Ok(self.is_filled());
+        }
+        let start = Instant::now();
+        loop {
+            let left = timeout.saturating_sub(start.elapsed());
+            let left = Timespec::try_from(left).map_err(|_| io::ErrorKind::InvalidInput)?;
+            match poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&left)) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            if self.is_filled() {
+                return Ok(true);
+            }
+            sockopt::socket_error(&self.socket)??;
+            if start.elapsed() >= timeout {
+                return Ok(false);
+            }
+        }
     }
 
     /// Sends a frame, which begins with its link-layer header. It is not seen in this ring.
@@ -180,29 +204,6 @@ impl Ring {
     fn is_filled(&self) -> bool {
         // Acquire: what the kernel wrote before it set the status is seen after it was read.
         self.status(self.at).load(Ordering::Acquire) & libc::TP_STATUS_USER != 0
-    }
-
-    /// Waits until the slot at `at` is filled; whether it was in time.
-    fn wait(&self, timeout: Duration) -> io::Result<bool> {
-        if timeout.is_zero() {
-            return Ok(false);
-        }
-        let start = Instant::now();
-        loop {
-            let left = timeout.saturating_sub(start.elapsed());
-            let left = Timespec::try_from(left).map_err(|_| io::ErrorKind::InvalidInput)?;
-            match poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&left)) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-            if self.is_filled() {
-                return Ok(true);
-            }
-            sockopt::socket_error(&self.socket)??;
-            if start.elapsed() >= timeout {
-                return Ok(false);
-            }
-        }
     }
 
     /// Where the slot begins in the memory: slots do not cross the border of a block.

@@ -10,6 +10,7 @@
 //! command.rs    children that cannot outlive the lab
 //! rights.rs     what to do without root's rights
 //! device.rs     one end of a link as the emulator sees it; tun.rs is one
+//! loopback.rs   the capture of a loopback interface
 //! netlink.rs    requests to the kernel's routing socket
 //! route.rs      routes with metrics
 //! ```
@@ -17,6 +18,7 @@
 mod build;
 mod command;
 mod device;
+mod loopback;
 mod namespace;
 mod netlink;
 mod rights;
@@ -32,6 +34,7 @@ use tcpwhy_simulate::link::Ends;
 
 pub(crate) use build::{Built, Line, Port, build};
 pub(crate) use device::Device;
+pub(crate) use loopback::{Recorded, Recorder};
 pub use rights::enter;
 pub use seat::Seat;
 
