@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{analyze, completions, explain, lab, man, rules};
+use crate::{analyze, completions, explain, lab, link, man, rules};
 
 const ABOUT: &str = "Tells you why a TCP connection is slow, and which side to blame";
 
@@ -88,6 +88,8 @@ pub(crate) enum Verb {
     Rules(rules::Args),
     /// Play the stories of slow TCP again on this machine's kernel
     Lab(lab::Args),
+    /// Run any two programs with an emulated link between them
+    Link(Box<link::Args>),
     /// Print a completion script for a shell
     Completions(completions::Args),
     /// Print the manual page

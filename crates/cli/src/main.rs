@@ -14,6 +14,7 @@ mod fail_on;
 mod filter;
 mod input;
 mod lab;
+mod link;
 mod man;
 mod narrowed;
 mod output;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Some(Verb::Explain(args)) => explain::run(args),
         Some(Verb::Rules(args)) => rules::run(args),
         Some(Verb::Lab(args)) => lab::run(args),
+        Some(Verb::Link(args)) => link::run(args),
         Some(Verb::Completions(args)) => completions::run(args),
         Some(Verb::Man(args)) => man::run(args),
         None => analyze::run(&cli.analyze),

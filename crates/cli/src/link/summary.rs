@@ -1,0 +1,288 @@
+//! What the link did and what tcpwhy saw, after the command's end.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+use tcpwhy_diagnose::Diagnosis;
+use tcpwhy_lab::capture::Vantage;
+use tcpwhy_lab::place::Path;
+use tcpwhy_lab::recording::{Lateness, Recording, Setup};
+use tcpwhy_report::page::{Page, Painted};
+use tcpwhy_report::plain::plain;
+use tcpwhy_report::{json, terminal};
+use tcpwhy_simulate::link::Ends;
+use tcpwhy_wire::Packet;
+
+use super::Args;
+use super::direction::in_words;
+use super::programs::{Ended, Programs};
+use super::quantity::time_in_words;
+use crate::args::{Color, Format};
+
+/// Name and version of the JSON.
+const FORMAT: &str = "tcpwhy-link/1";
+/// Columns where there is no terminal.
+const COLUMNS: usize = 80;
+const INDENT: &str = "  ";
+
+/// A run that is over.
+pub(super) struct Run<'a> {
+    pub(super) setup: &'a Setup,
+    pub(super) programs: &'a Programs,
+    pub(super) recording: &'a Recording<Ended>,
+    /// Whether the emulator was so late that the figures count for nothing.
+    pub(super) is_void: bool,
+}
+
+/// Writes the report to where it was asked for.
+pub(super) fn print(args: &Args, run: &Run<'_>) -> Result<()> {
+    let error = io::stderr();
+    let to_terminal = args.output.is_none() && error.is_terminal();
+    let width = terminal_size::terminal_size_of(&error).filter(|_| to_terminal);
+    let options = terminal::Options {
+        width: width.map_or(COLUMNS, |(width, _)| usize::from(width.0)),
+        color: match args.color {
+            Color::Always => true,
+            Color::Never => false,
+            Color::Auto => {
+                to_terminal && anstream::AutoStream::choice(&error) != anstream::ColorChoice::Never
+            }
+        },
+        top: args.top,
+        ..terminal::Options::default()
+    };
+    let mut text = Vec::new();
+    match args.format {
+        Format::Terminal => in_text(&mut text, args, run, &options)?,
+        Format::Json => in_json(&mut text, run)?,
+    }
+    match &args.output {
+        Some(path) => File::create(path)
+            .and_then(|mut file| file.write_all(&text))
+            .with_context(|| format!("cannot write {}", path.display())),
+        // That standard error cannot be written is the one thing nobody can be told.
+        None => Ok(drop(error.lock().write_all(&text))),
+    }
+}
+
+impl Run<'_> {
+    fn ends(&self) -> Option<&Ends> {
+        match &self.setup.path {
+            Path::Link(wire) => Some(&wire.ends),
+            Path::Loopback { .. } | Path::TwoHops { .. } => None,
+        }
+    }
+
+    fn packets(&self, vantage: Vantage) -> Vec<Packet> {
+        self.recording.capture(vantage).map(|capture| capture.packets()).unwrap_or_default()
+    }
+
+    fn diagnosis(&self) -> Option<Diagnosis> {
+        let command: Vec<_> = self.programs.command.iter().map(|word| word.to_string_lossy()).collect();
+        Some(self.recording.capture(Vantage::Client)?.diagnose(&command.join(" ")))
+    }
+
+    /// The command line that does the same again.
+    fn again(&self) -> String {
+        let mut words: Vec<_> = std::env::args_os().map(|word| quoted(&word.to_string_lossy())).collect();
+        if let Some(first) = words.first_mut() {
+            "tcpwhy".clone_into(first);
+        }
+        if !words.iter().any(|word| word.starts_with("--seed")) {
+            words.insert(words.len().min(2), format!("--seed {}", self.setup.seed));
+        }
+        words.join(" ")
+    }
+
+    /// What each direction carried.
+    fn traffic(&self) -> [Traffic; 2] {
+        let (client, server) = (self.packets(Vantage::Client), self.packets(Vantage::Server));
+        let ports =
+            |packets: &[Packet]| (packets.len(), packets.iter().map(|p| u64::from(p.frame_len)).sum());
+        // A packet leaves the client before it reaches the server, so the first one seen at the client tells who
+        // the client is only if the client spoke first: the link's addresses are fixed, the lower one is its.
+        let lower =
+            |packets: &[Packet]| packets.iter().flat_map(|p| [p.source.address, p.destination.address]).min();
+        let of_client = lower(&client).or_else(|| lower(&server));
+        let split = |packets: &[Packet]| {
+            let (up, down): (Vec<Packet>, Vec<Packet>) =
+                packets.iter().cloned().partition(|packet| Some(packet.source.address) == of_client);
+            (ports(&up), ports(&down))
+        };
+        let ((up_sent, down_arrived), (up_arrived, down_sent)) = (split(&client), split(&server));
+        let events = |way: &str| {
+            let mut counts = BTreeMap::new();
+            for event in &self.recording.events {
+                if let Some((_, what)) = event.what.strip_prefix(way).and_then(|rest| rest.split_once(": ")) {
+                    *counts.entry(kind(what)).or_insert(0) += 1;
+                }
+            }
+            counts
+        };
+        [
+            Traffic { name: "up", sent: up_sent, arrived: up_arrived, events: events("up ") },
+            Traffic { name: "down", sent: down_sent, arrived: down_arrived, events: events("down ") },
+        ]
+    }
+}
+
+/// An event without its figures, so that its like can be counted.
+fn kind(what: &str) -> String {
+    let end = what.find(|c: char| c.is_ascii_digit()).unwrap_or(what.len());
+    let kind = if what.starts_with("dropped") { what } else { &what[..end] };
+    let kind = kind.trim_end().trim_end_matches(" after").trim_end_matches(" by");
+    kind.to_owned()
+}
+
+/// One direction. Packets and their bytes.
+struct Traffic {
+    name: &'static str,
+    sent: (usize, u64),
+    arrived: (usize, u64),
+    events: BTreeMap<String, u64>,
+}
+
+/// For a shell.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=%@,+".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+fn in_text(out: &mut Vec<u8>, args: &Args, run: &Run<'_>, options: &terminal::Options) -> Result<()> {
+    {
+        let page = &mut Page::new(out, options.width, options.color);
+        page.blank()?;
+        link(page, run)?;
+        if let Some(folder) = &args.capture {
+            page.hanging(
+                INDENT,
+                &format!("Captures: client.pcapng and server.pcapng in {}", folder.display()),
+            )?;
+        }
+        page.blank()?;
+    }
+    match run.diagnosis() {
+        Some(diagnosis) if !run.packets(Vantage::Client).is_empty() => {
+            terminal::write(out, &diagnosis, options)?
+        }
+        _ => Page::new(out, options.width, options.color).line("No TCP or UDP packet passed the link.")?,
+    }
+    if run.is_void {
+        let page = &mut Page::new(out, options.width, options.color);
+        page.blank()?;
+        void(page)?;
+    }
+    Ok(())
+}
+
+fn link(page: &mut Page<'_>, run: &Run<'_>) -> io::Result<()> {
+    let title = page.ink.bold("The link");
+    page.ruled(&title, &format!("seed {}", run.setup.seed))?;
+    if let Some(ends) = run.ends() {
+        if ends.up == ends.down {
+            page.hanging(&format!("{INDENT}each way  "), &in_words(&ends.up).join(", "))?;
+        } else {
+            page.hanging(&format!("{INDENT}up    "), &in_words(&ends.up).join(", "))?;
+            page.hanging(&format!("{INDENT}down  "), &in_words(&ends.down).join(", "))?;
+        }
+        let round_trip = time_in_words(ends.up.delay + ends.down.delay);
+        page.line(&format!("{INDENT}base round trip {round_trip}"))?;
+    }
+    for Traffic { name, sent, arrived, events } in run.traffic() {
+        let mut items =
+            vec![format!("{} packets sent, {} bytes", sent.0, sent.1), format!("{} arrived", arrived.0)];
+        items.extend(events.iter().map(|(what, count)| format!("{count} {what}")));
+        page.hanging(&format!("{INDENT}{name:4}  "), &items.join(", "))?;
+    }
+    if let Some(lateness) = &run.recording.lateness {
+        emulator(page, lateness, run.is_void)?;
+    }
+    for note in &run.recording.value.notes {
+        page.hanging(INDENT, note)?;
+    }
+    let Ended { status, took, .. } = &run.recording.value;
+    page.hanging(
+        INDENT,
+        &format!("The command ran {} and ended with exit status {status}.", time_in_words(*took)),
+    )?;
+    page.hanging(INDENT, &format!("Again: {}", plain(&run.again())))?;
+    if run.is_void { void(page) } else { Ok(()) }
+}
+
+fn emulator(page: &mut Page<'_>, lateness: &Lateness, is_void: bool) -> io::Result<()> {
+    let painted = if is_void { Painted::Bad } else { Painted::Good };
+    let sign = page.ink.verdict(painted, painted.glyph());
+    let Lateness { p50_us, p99_us, max_us, lost, .. } = lateness;
+    let lost = if *lost == 0 { String::new() } else { format!("; {lost} packets were lost in it") };
+    let late = format!("{p50_us:.0} µs (median), {p99_us:.0} µs (99 %), {max_us:.0} µs (worst)");
+    page.hanging(INDENT, &format!("{sign} The emulator was late by {late}{lost}."))
+}
+
+fn void(page: &mut Page<'_>) -> io::Result<()> {
+    let title = page.ink.verdict(Painted::Bad, "✖ VOID:");
+    page.hanging(
+        "",
+        &format!(
+            "{title} the machine did not let the emulator run in time, so these figures say nothing about the \
+             link. Run it again when less else runs here."
+        ),
+    )
+}
+
+fn in_json(out: &mut Vec<u8>, run: &Run<'_>) -> Result<()> {
+    let mut writer = json::Writer::begin(Vec::new(), env!("CARGO_PKG_VERSION"))?;
+    if let Some(diagnosis) = run.diagnosis() {
+        writer.capture(&diagnosis)?;
+    }
+    let report: Value = serde_json::from_slice(&writer.end()?)?;
+    let direction = |traffic: &Traffic| {
+        json!({
+            "sent": { "packets": traffic.sent.0, "bytes": traffic.sent.1 },
+            "arrived": { "packets": traffic.arrived.0, "bytes": traffic.arrived.1 },
+            "events": traffic.events,
+        })
+    };
+    let [up, down] = run.traffic();
+    let Ended { status, took, notes } = &run.recording.value;
+    let value = json!({
+        "format": FORMAT,
+        "again": run.again(),
+        "setup": run.setup,
+        "void": run.is_void,
+        "lateness": run.recording.lateness,
+        "traffic": { "up": direction(&up), "down": direction(&down) },
+        "events": run.recording.events,
+        "command": { "exit_status": status, "ms": took.as_secs_f64() * 1e3 },
+        "notes": notes,
+        "report": report,
+    });
+    serde_json::to_writer(&mut *out, &value)?;
+    out.push(b'\n');
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        assert_eq!(quoted("--delay=20ms"), "--delay=20ms");
+        assert_eq!(quoted("python3 -m http.server"), "'python3 -m http.server'");
+        assert_eq!((quoted("it's"), quoted("")), (r"'it'\''s'".to_owned(), "''".to_owned()));
+    }
+
+    #[test]
+    fn events_of_a_kind_are_one() {
+        assert_eq!(kind("ACK released by the timer after 200.0 ms"), "ACK released by the timer");
+        assert_eq!(kind("dropped: by plan (data segment 3)"), "dropped: by plan (data segment 3)");
+        assert_eq!(kind("marked CE"), "marked CE");
+    }
+}
