@@ -18,13 +18,17 @@ mod arrivals;
 pub mod figures;
 mod outcome;
 mod seen;
+mod segments;
 
+pub mod bloat;
 pub mod calls;
 pub mod gateway;
+pub mod idle;
 pub mod mud;
 pub mod netrek;
-pub mod upload;
+pub mod recovery;
 pub mod relay;
+pub mod upload;
 
 pub use outcome::{Claim, Outcome, Table, Verdict};
 
@@ -77,6 +81,9 @@ experiments! {
     Gateway in gateway,
     Calls in calls,
     Upload in upload,
+    Idle in idle,
+    Bloat in bloat,
+    Recovery in recovery,
 }
 
 /// The options as they are when none is given.

@@ -5,7 +5,8 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use anyhow::{Context, Result, bail};
 use netlink_packet_route::route::{
-    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope, RouteType,
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteMetric, RouteProtocol, RouteScope,
+    RouteType,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use rustix::net::{SocketType, netdevice, socket};

@@ -9,11 +9,15 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::place::{Seat, join};
 
+pub mod bulk;
+pub mod bursts;
 pub mod calls;
+pub mod congestion;
 pub mod gateway;
 pub mod login;
 pub mod mud;
 pub mod relay;
+pub mod socket;
 pub mod updates;
 pub mod upload;
 
