@@ -1,7 +1,8 @@
-//! How exact the lab's link is, and how fast.
+//! How exact the lab's link is, and how fast; beside VDE's wirefilter where that is installed.
 
 mod ping;
 mod stream;
+mod wirefilter;
 
 use std::time::{Duration, Instant};
 
@@ -25,6 +26,11 @@ pub fn bench() -> Result<()> {
     for round_trip in ROUND_TRIPS {
         let name = format!("link of {} ms", round_trip.as_millis());
         println!("{}", ping::row(&name, &link(round_trip, false), round_trip)?);
+        if wirefilter::is_installed() {
+            let other = run(&link(Duration::ZERO, false), |place| wirefilter::pings(place, round_trip))?;
+            let name = format!("wirefilter of {} ms", round_trip.as_millis());
+            println!("{}", ping::errors(&name, &other.value, round_trip));
+        }
     }
     println!("\nOne TCP connection, in Gbit/s of data (goal: 1)\n");
     for round_trip in [Duration::ZERO, Duration::from_millis(1)] {

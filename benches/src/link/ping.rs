@@ -1,6 +1,6 @@
 //! Round trips of small UDP packets.
 
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -21,22 +21,27 @@ pub(super) fn heading() -> String {
 
 /// Measures a path: how much longer than `round_trip` its round trips take, as programs see it.
 pub(super) fn row(name: &str, path: &Path, round_trip: Duration) -> Result<String> {
-    let recording = super::run(path, pings)?;
-    let mut errors: Vec<_> = recording.value.iter().map(|took| took.saturating_sub(round_trip)).collect();
-    errors.sort_unstable();
-    let at = |share: f64| {
-        let index = ((errors.len() - 1) as f64 * share) as usize;
-        errors[index].as_secs_f64() * 1e6
-    };
+    let recording = super::run(path, |place| pings(place, place.server.address()))?;
     let lateness = recording.lateness.map_or_else(String::new, |lateness| {
         format!("   {:.0}, {:.0}, {:.0}", lateness.p50_us, lateness.p99_us, lateness.max_us)
     });
-    Ok(format!("{name:<28}{:>9.0}{:>9.0}{:>9.0}{lateness}", at(0.5), at(0.99), at(1.0)))
+    Ok(errors(name, &recording.value, round_trip) + &lateness)
 }
 
-/// Sends pings on time whether answers come or not, and returns how long each answer took.
-fn pings(place: &Place) -> Result<Vec<Duration>> {
-    let address = SocketAddr::new(place.server.address(), 4000);
+/// The errors of round trips, as columns.
+pub(super) fn errors(name: &str, took: &[Duration], round_trip: Duration) -> String {
+    let mut errors: Vec<_> = took.iter().map(|took| took.saturating_sub(round_trip)).collect();
+    errors.sort_unstable();
+    let at = |share: f64| {
+        let index = (errors.len().saturating_sub(1) as f64 * share) as usize;
+        errors.get(index).map_or(0.0, |error| error.as_secs_f64() * 1e6)
+    };
+    format!("{name:<28}{:>9.0}{:>9.0}{:>9.0}", at(0.5), at(0.99), at(1.0))
+}
+
+/// Sends pings to an address of the server, on time whether answers come or not, and returns how long each answer took.
+pub(super) fn pings(place: &Place, server: IpAddr) -> Result<Vec<Duration>> {
+    let address = SocketAddr::new(server, 4000);
     let (ready, wait) = std::sync::mpsc::channel();
     let server = place.server.spawn(move || {
         let socket = UdpSocket::bind(address)?;
