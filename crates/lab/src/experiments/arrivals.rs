@@ -24,12 +24,36 @@ pub(super) struct Arrivals(pub(super) Vec<Arrival>);
 impl Arrivals {
     /// What the server on `port` sent with data since `since` (ns), retransmissions too.
     pub(super) fn of(capture: &Capture, port: u16, since: i64) -> Self {
-        let from_server = |packet: &Packet| {
-            let bytes = payload(packet);
-            (packet.source.port == port && bytes > 0 && packet.time >= since)
-                .then_some(Arrival { time: packet.time, bytes })
+        Self::which(capture, |packet| packet.source.port == port && packet.time >= since)
+    }
+
+    /// What was sent to `port` with data.
+    pub(super) fn towards(capture: &Capture, port: u16) -> Self {
+        Self::which(capture, |packet| packet.destination.port == port)
+    }
+
+    fn which(capture: &Capture, wanted: impl Fn(&Packet) -> bool) -> Self {
+        let packets = capture.packets();
+        let with_data = packets.iter().filter(|packet| wanted(packet) && payload(packet) > 0);
+        Self(with_data.map(|packet| Arrival { time: packet.time, bytes: payload(packet) }).collect())
+    }
+
+    /// How long after each of these its last byte was in one of `later`, the same stream at another place; in ms.
+    /// Where segments were lost or repeated the figures are wrong.
+    pub(super) fn until(&self, later: &Self) -> Vec<f64> {
+        let ends = |arrivals: &Self| -> Vec<(i64, u64)> {
+            let sum = |sum: &mut u64, arrival: &Arrival| {
+                *sum += u64::from(arrival.bytes);
+                Some((arrival.time, *sum))
+            };
+            arrivals.0.iter().scan(0, sum).collect()
         };
-        Self(capture.packets().iter().filter_map(from_server).collect())
+        let later = ends(later);
+        let delay = |(time, end): (i64, u64)| {
+            let covered = later.get(later.partition_point(|(_, other)| *other < end))?;
+            Some((covered.0 - time) as f64 / 1e6)
+        };
+        ends(self).into_iter().filter_map(delay).collect()
     }
 
     /// Segments a second, between the first and the last.
@@ -102,5 +126,14 @@ mod tests {
         assert_eq!(arrivals.second(0, 1).sizes(), "36");
         assert_eq!(arrivals.usual_size(), Some(24.0));
         assert_eq!(Arrivals::default().rate(), None);
+    }
+
+    #[test]
+    fn a_segment_is_passed_on_with_its_last_byte() {
+        let arrival = |ms: i64, bytes| Arrival { time: ms * 1_000_000, bytes };
+        let before = Arrivals(vec![arrival(0, 12), arrival(100, 12), arrival(200, 12)]);
+        let after = Arrivals(vec![arrival(1, 12), arrival(201, 24)]);
+        assert_eq!(before.until(&after), [1.0, 101.0, 1.0]);
+        assert_eq!(before.until(&Arrivals::default()), []);
     }
 }

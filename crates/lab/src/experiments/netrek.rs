@@ -11,6 +11,7 @@ use anyhow::Result;
 
 use super::Outcome;
 use crate::lab::Lab;
+pub(super) use games::old_senders;
 
 /// One line about it.
 pub const ABOUT: &str = "Game updates that stutter over TCP, not over UDP: Nagle merges them";
@@ -80,7 +81,7 @@ impl Options {
 }
 
 /// A duration from the command line; what is none is 0.
-fn seconds(s: f64) -> Duration {
+pub(super) fn seconds(s: f64) -> Duration {
     Duration::try_from_secs_f64(s).unwrap_or_default()
 }
 

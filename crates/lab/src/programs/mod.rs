@@ -17,6 +17,7 @@ pub mod gateway;
 pub mod login;
 pub mod mud;
 pub mod relay;
+pub mod requests;
 pub mod socket;
 pub mod updates;
 pub mod upload;

@@ -30,7 +30,11 @@ impl Options {
 }
 
 /// Starts a relay for one connection on that host; where the client reaches it, and the thread it ends with.
-pub fn start(seat: &Seat, server: SocketAddr, options: Options) -> Result<(SocketAddr, JoinHandle<Result<()>>)> {
+pub fn start(
+    seat: &Seat,
+    server: SocketAddr,
+    options: Options,
+) -> Result<(SocketAddr, JoinHandle<Result<()>>)> {
     let listener = super::listen(seat)?;
     let address = listener.local_addr()?;
     Ok((address, seat.spawn(move || relay(&listener, server, options))))

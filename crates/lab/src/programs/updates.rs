@@ -215,7 +215,11 @@ struct Seen {
 
 /// Starts the server on its host and the client on its own. The client speaks to `through`, where something
 /// stands between them, else to the server.
-pub fn start(place: &Place, game: &Game, through: impl FnOnce(SocketAddr) -> Result<SocketAddr>) -> Result<Playing> {
+pub fn start(
+    place: &Place,
+    game: &Game,
+    through: impl FnOnce(SocketAddr) -> Result<SocketAddr>,
+) -> Result<Playing> {
     let shared = Arc::new(Shared { nodelay: AtomicBool::new(game.nodelay), ..Shared::default() });
     match game.carrier {
         Carrier::Tcp => {

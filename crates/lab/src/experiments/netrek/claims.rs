@@ -17,9 +17,11 @@ pub(super) fn of(shown: &[Shown], options: &Options) -> Vec<Claim> {
     let mut claims = Vec::new();
     claims.extend(options.rates.iter().filter_map(|&rate| games.stutters(rate)));
     claims.extend(games.udp_keeps_pace());
-    claims.extend([games.cured(rate), games.repaired(rate), games.client_sends(rate), games.costs(rate)]
-        .into_iter()
-        .flatten());
+    claims.extend(
+        [games.cured(rate), games.repaired(rate), games.client_sends(rate), games.costs(rate)]
+            .into_iter()
+            .flatten(),
+    );
     claims.extend([games.relay_merges(rate), games.login_waits()].into_iter().flatten());
     claims
 }
@@ -31,7 +33,10 @@ impl Games<'_> {
     fn mail(&self, mode: &str, receiver: Receiver, rate: f64) -> Option<&Shown> {
         self.0.iter().find(|game| {
             let plan = &game.plan;
-            plan.part == Part::Mail && plan.mode == mode && plan.receiver == receiver && plan.game.rate == rate
+            plan.part == Part::Mail
+                && plan.mode == mode
+                && plan.receiver == receiver
+                && plan.game.rate == rate
         })
     }
 
@@ -62,7 +67,10 @@ impl Games<'_> {
             ),
         };
         let (claim, seed) = if rate > 5.0 {
-            ("TCP, asked for ten updates a second, delivers half of them", "below 5/s; in the mail's trace 5.0/s, two updates in each")
+            (
+                "TCP, asked for ten updates a second, delivers half of them",
+                "below 5/s; in the mail's trace 5.0/s, two updates in each",
+            )
         } else {
             ("TCP merges even at five updates a second", "below 5/s")
         };
@@ -73,8 +81,10 @@ impl Games<'_> {
     fn udp_keeps_pace(&self) -> Option<Claim> {
         let games: Vec<&Shown> =
             self.part(Part::Mail).filter(|game| game.plan.game.carrier == Carrier::Udp).collect();
-        let rates: Vec<String> =
-            games.iter().map(|game| format!("asked {}/s: {:.1}/s", game.plan.game.rate, game.rate())).collect();
+        let rates: Vec<String> = games
+            .iter()
+            .map(|game| format!("asked {}/s: {:.1}/s", game.plan.game.rate, game.rate()))
+            .collect();
         let size = games.first()?.arrivals.usual_size()?;
         let holds = games.iter().all(|game| game.rate() >= REACHED * game.plan.game.rate);
         Some(Claim {
@@ -116,7 +126,10 @@ impl Games<'_> {
             claim: "Toggling the option in the middle of a game acts at once",
             seed: "a toggle in the Repair key's handler was the proof",
             measured: format!("{before:.1}/s before the key, {after:.1}/s after it"),
-            verdict: Verdict::from(after >= REACHED * rate && before < REACHED * rate, "the key changes nothing"),
+            verdict: Verdict::from(
+                after >= REACHED * rate && before < REACHED * rate,
+                "the key changes nothing",
+            ),
         })
     }
 
@@ -127,7 +140,10 @@ impl Games<'_> {
             claim: "A client that sends too receives at a higher rate",
             seed: "expected, not measured",
             measured: format!("{:.1}/s, {:.1}/s from a client that only listens", sends.rate(), quiet.rate()),
-            verdict: Verdict::from(sends.rate() > quiet.rate() * 1.1, "the client's own segments free nothing"),
+            verdict: Verdict::from(
+                sends.rate() > quiet.rate() * 1.1,
+                "the client's own segments free nothing",
+            ),
         })
     }
 
@@ -164,7 +180,8 @@ impl Games<'_> {
 
     fn login_waits(&self) -> Option<Claim> {
         let mut games = self.part(Part::Login).filter_map(|game| game.played.first_frame());
-        let (old, old_cured, today, today_cured) = (games.next()?, games.next()?, games.next()?, games.next()?);
+        let (old, old_cured, today, today_cured) =
+            (games.next()?, games.next()?, games.next()?, games.next()?);
         let measured = format!(
             "first frame after {} with the 1990s' receiver, {} with TCP_NODELAY; {} and {} with today's",
             time(old),

@@ -65,13 +65,11 @@ pub(super) struct Plan {
 impl Plan {
     /// The file names of its captures.
     fn name(&self) -> String {
-        let mode: String = self.mode.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        let mode: String =
+            self.mode.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
         let receiver = if self.receiver == Receiver::Old { "old-receiver" } else { "todays-receiver" };
-        format!(
-            "{:?}-{mode}-{}s-{}ms-{receiver}",
-            self.part, self.game.rate, self.round_trip_ms
-        )
-        .to_lowercase()
+        format!("{:?}-{mode}-{}s-{}ms-{receiver}", self.part, self.game.rate, self.round_trip_ms)
+            .to_lowercase()
     }
 }
 
@@ -250,7 +248,7 @@ fn one(lab: &Lab<'_>, plan: &Plan) -> Result<Shown> {
 
 /// Senders as they were: no tail loss probe (RFC 8985 section 7), which would repeat what an old receiver holds the
 /// ACK of, and no retransmission before 1 s (RFC 6298 2.4; Linux' own least is 200 ms, the old ACK timer's period).
-pub(super) fn old_senders(place: &Place) -> Result<()> {
+pub(in crate::experiments) fn old_senders(place: &Place) -> Result<()> {
     for seat in [Some(&place.server), place.relay.as_ref()].into_iter().flatten() {
         seat.set("net.ipv4.tcp_early_retrans", "0")?;
         // Kernels before 6.11 have no such sysctl.

@@ -79,7 +79,8 @@ fn watch(lab: &Lab<'_>, playing: &Playing) {
             && last - begun >= second * 1_000_000_000
         {
             let edge = begun + second * 1_000_000_000;
-            let inside: Vec<(i64, u32)> = reads.iter().copied().take_while(|(time, _)| *time < edge).collect();
+            let inside: Vec<(i64, u32)> =
+                reads.iter().copied().take_while(|(time, _)| *time < edge).collect();
             told += inside.len();
             lab.progress.line(&told_second(second, edge - 1_000_000_000, &inside));
             second += 1;

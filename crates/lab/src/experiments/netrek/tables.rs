@@ -39,8 +39,16 @@ fn acks(game: &Shown) -> &'static str {
 }
 
 fn games(title: &str, games: &[&Shown]) -> Table {
-    let columns =
-        ["game", "ACKs", "segments a second", "bytes each", "updates each", "gap p50 ms", "gap max ms", "age max ms"];
+    let columns = [
+        "game",
+        "ACKs",
+        "segments a second",
+        "bytes each",
+        "updates each",
+        "gap p50 ms",
+        "gap max ms",
+        "age max ms",
+    ];
     let mut table = Table::new(title, &columns);
     for game in games {
         let (gaps, ages) = (game.arrivals.gaps(), game.played.ages());
@@ -111,7 +119,8 @@ fn load(games: &[&Shown]) -> Table {
 }
 
 fn logins(games: &[&Shown]) -> Table {
-    let mut table = Table::new("Login: until the first frame", &["login", "ACKs", "first frame ms", "packets both ways"]);
+    let mut table =
+        Table::new("Login: until the first frame", &["login", "ACKs", "first frame ms", "packets both ways"]);
     for game in games {
         table.row([
             name(game),
@@ -141,7 +150,9 @@ pub(super) fn notes(shown: &[Shown], options: &Options) -> Vec<String> {
     ];
     let voided: u32 = shown.iter().map(|game| game.voided).sum();
     if voided > 0 {
-        notes.push(format!("{voided} runs were void, because the emulated link was late, and were made again."));
+        notes.push(format!(
+            "Runs that were void, because the emulated link was late, and were made again: {voided}."
+        ));
     }
     notes
 }
