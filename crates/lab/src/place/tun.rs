@@ -18,9 +18,9 @@ use super::device::{Device, Pieces, Received};
 const QUEUE: u32 = 20_000;
 /// Column of /proc/net/dev, after the name: packets that the host sent and the device dropped.
 const DROPPED: usize = 11;
-/// VIRTIO_NET_HDR_GSO_NONE: one packet, whatever its size.
+/// `VIRTIO_NET_HDR_GSO_NONE`: one packet, whatever its size.
 const ONE_PACKET: u8 = 0;
-/// VIRTIO_NET_HDR_F_NEEDS_CSUM: the checksum is left to the device.
+/// `VIRTIO_NET_HDR_F_NEEDS_CSUM`: the checksum is left to the device.
 const NEEDS_CHECKSUM: u8 = 1;
 /// A virtio header and the largest IP packet.
 const LARGEST: usize = VIRTIO_NET_HDR_LEN + 65_536;
