@@ -41,6 +41,7 @@ pub use seat::Seat;
 /// What joins client and server.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[expect(clippy::large_enum_variant, reason = "a run has one")]
 pub enum Path {
     /// One host: its loopback interface.
     Loopback {
