@@ -30,6 +30,9 @@ const GRACE: Duration = Duration::from_secs(2);
 /// namespace: as such the command itself would not get signals that it does not handle (pid_namespaces(7)).
 const WARD: &str = r#""$@"; exit $?"#;
 
+/// The same for the peer, which is ended by a signal: without the shell's word on that.
+const QUIET_WARD: &str = r#"exec 3>&2 2>/dev/null; "$@" 2>&3 3>&-; exit $?"#;
+
 /// In arguments, the peer's address.
 const PEER: &str = "{peer}";
 
@@ -125,7 +128,7 @@ impl Peer {
         let thread = place.server.spawn(move || {
             let mut command = command(&seat, client);
             command
-                .args(["-c", WARD, "sh", "sh", "-c", &line.replace(PEER, &seat.address().to_string())])
+                .args(["-c", QUIET_WARD, "sh", "sh", "-c", &line.replace(PEER, &seat.address().to_string())])
                 .stdin(Stdio::null())
                 // Standard output is the command's.
                 .stdout(io::stderr().as_fd().try_clone_to_owned()?)

@@ -66,11 +66,17 @@ pub(super) fn from_terminal() -> bool {
     File::open("/dev/tty").is_ok_and(|terminal| tcgetpgrp(terminal).is_ok_and(|group| group == getpgrp()))
 }
 
-/// Sends a signal to all children of a process and to theirs.
+/// Sends a signal to all children of a process and to theirs: parents first, so that no shell among them says what
+/// its children died of.
 pub(super) fn send_to_descendants(process: u32, signal: Signal) {
-    for child in children(process) {
-        send_to_descendants(child, signal);
-        if let Some(pid) = i32::try_from(child).ok().and_then(Pid::from_raw) {
+    let mut descendants = children(process);
+    let mut at = 0;
+    while let Some(&descendant) = descendants.get(at) {
+        descendants.extend(children(descendant));
+        at += 1;
+    }
+    for descendant in descendants {
+        if let Some(pid) = i32::try_from(descendant).ok().and_then(Pid::from_raw) {
             // It may have ended.
             let _ = kill_process(pid, signal);
         }

@@ -2,17 +2,21 @@
 
 use std::net::Ipv4Addr;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use tcpwhy_simulate::link::Ends;
 
 use super::device::Device;
 use super::namespace::Namespace;
 use super::tun::Tun;
+use super::veth::Veth;
 use super::{Path, Place, Seat, Wire};
 use crate::capture::Vantage;
 
 /// The loopback interface's MTU, unless the run says otherwise: Linux's own.
 const LOOPBACK_MTU: u32 = 65_536;
+
+/// TUN devices are made through it.
+const TUN: &str = "/dev/net/tun";
 
 // One net for each link: hosts reach their neighbours alone, and nothing needs a route.
 const CLIENT: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 1);
@@ -103,7 +107,16 @@ fn host<const N: usize>(sides: [(&Wire, Ipv4Addr, Vantage); N]) -> Result<(Names
     Ok((namespace, ports))
 }
 
+/// Whether this process may use the file: root, in a user namespace, may not use another user's.
+fn can_open(path: &str) -> bool {
+    std::fs::File::options().read(true).write(true).open(path).is_ok()
+}
+
 /// A device in the calling thread's namespace.
 fn device(address: Ipv4Addr, mtu: u32, offload: bool) -> Result<Box<dyn Device>> {
-    Ok(Box::new(Tun::open(address, mtu, offload)?))
+    if offload || can_open(TUN) {
+        let problem = if offload { "a link with offload needs /dev/net/tun" } else { "cannot make a TUN device" };
+        return Ok(Box::new(Tun::open(address, mtu, offload).context(problem)?));
+    }
+    Ok(Box::new(Veth::open(address, mtu)?))
 }

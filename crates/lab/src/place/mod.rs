@@ -9,7 +9,7 @@
 //! seat.rs       a host, and the work done on it
 //! command.rs    children that cannot outlive the lab
 //! rights.rs     what to do without root's rights
-//! device.rs     one end of a link as the emulator sees it; tun.rs is one
+//! device.rs     one end of a link as the emulator sees it; tun.rs and veth.rs are
 //! loopback.rs   the capture of a loopback interface
 //! netlink.rs    requests to the kernel's routing socket
 //! route.rs      routes with metrics
@@ -25,6 +25,7 @@ mod rights;
 mod route;
 mod seat;
 mod tun;
+mod veth;
 
 use std::thread::JoinHandle;
 
