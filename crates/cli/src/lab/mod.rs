@@ -1,7 +1,9 @@
 //! `tcpwhy lab [EXPERIMENT]`: the seeds' experiments on this machine's kernel.
 
+mod corpus;
 mod keys;
 mod markdown;
+mod score;
 mod terminal;
 mod watch;
 
@@ -68,6 +70,10 @@ enum Verb {
     One(Experiment),
     /// Every experiment, one after the other, and all claims at the end
     All,
+    /// Hold the analysis against the labelled corpus: how often it is right, and how far off its costs are
+    Score(score::Args),
+    /// Record the labelled corpus again
+    Corpus(corpus::Args),
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
@@ -79,6 +85,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         }
         Some(Verb::One(experiment)) => vec![experiment.clone()],
         Some(Verb::All) => Experiment::all()?,
+        Some(Verb::Score(score)) => return score::run(score, args.format),
+        Some(Verb::Corpus(corpus)) => return corpus::run(corpus),
     };
     run_each(args, &experiments)
 }

@@ -12,13 +12,17 @@ use crate::place::{Seat, join};
 pub mod bulk;
 pub mod bursts;
 pub mod calls;
+pub mod chat;
 pub mod congestion;
 pub mod gateway;
 pub mod login;
+pub mod message;
 pub mod mud;
 pub mod relay;
 pub mod requests;
 pub mod socket;
+pub mod stream;
+pub mod transfer;
 pub mod updates;
 pub mod upload;
 

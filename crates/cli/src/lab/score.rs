@@ -1,0 +1,33 @@
+//! `tcpwhy lab score [DIR]`: how right the analysis is.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::ValueHint;
+use tcpwhy_lab::corpus::score;
+
+use super::Format;
+use crate::output;
+
+/// `tcpwhy lab score`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The corpus's folder
+    #[arg(value_hint = ValueHint::DirPath, default_value = "tests/corpus")]
+    folder: PathBuf,
+}
+
+pub(super) fn run(args: &Args, format: Format) -> Result<ExitCode> {
+    let score = score::score(&args.folder)?;
+    output::print(|out| match format {
+        Format::Terminal => score::write(out, &score),
+        Format::Markdown => score::write_markdown(out, &score),
+        Format::Json => {
+            serde_json::to_writer_pretty(&mut *out, &score)?;
+            out.write_all(b"\n")
+        }
+    })?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,81 @@
+//! All cases of the corpus.
+
+mod alike;
+mod causes;
+mod clean;
+mod compound;
+mod loss;
+mod nagle;
+mod programs;
+mod road;
+mod windows;
+
+use super::case::{Case, Cause, Group};
+use super::run::{Run, Traffic};
+use road::Road;
+
+/// Every case, in the order in which the list has them.
+pub fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    nagle::add(&mut cases);
+    windows::add(&mut cases);
+    loss::add(&mut cases);
+    programs::add(&mut cases);
+    alike::add(&mut cases);
+    compound::add(&mut cases);
+    clean::add(&mut cases);
+    cases
+}
+
+/// A case on a road; its name ends with the road's.
+fn case(group: Group, what: &str, story: &str, road: &Road, traffic: Traffic, causes: Vec<Cause>) -> Case {
+    Case {
+        name: format!("{what}-{}", road.name()),
+        story: story.to_owned(),
+        group,
+        run: Run { traffic, path: road.path(), initial_window: None, seed: SEED },
+        causes,
+        allowed: Vec::new(),
+        only_at: None,
+    }
+}
+
+/// Seed of every case: chances are few, and each is the case's own link's.
+const SEED: u64 = 1;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn names_are_unique() {
+        let cases = cases();
+        let names: BTreeSet<&str> = cases.iter().map(|case| case.name.as_str()).collect();
+        assert_eq!(names.len(), cases.len());
+    }
+
+    #[test]
+    fn each_cure_changes_the_run_and_rules_exist() {
+        for case in cases() {
+            for cause in &case.causes {
+                if cause.costs {
+                    let (run, cured) = (case.run.key().unwrap(), case.without(cause).key().unwrap());
+                    assert_ne!(run, cured, "{}: {} is not in it", case.name, cause.name);
+                }
+            }
+            let named = case.causes.iter().flat_map(|cause| cause.rules).chain(&case.allowed);
+            for rule in named {
+                assert!(tcpwhy_diagnose::detectors::Rule::named(rule).is_some(), "{rule}");
+            }
+        }
+    }
+
+    #[test]
+    fn clean_cases_have_no_cause_that_costs() {
+        for case in cases().iter().filter(|case| case.group == Group::Clean) {
+            assert!(case.causes.iter().all(|cause| !cause.costs), "{}", case.name);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! One run of a pair of programs over a path.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::mpsc;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+use crate::place::{Path, Place, join};
+use crate::programs::chat::Chat;
+use crate::programs::message::Message;
+use crate::programs::socket::Options;
+use crate::programs::stream::Stream;
+use crate::programs::transfer::Transfer;
+use crate::recording::{self, Recording, Setup};
+
+/// Bytes kept of each packet: IP's and TCP's headers with all options.
+const SNAPLEN: u32 = 100;
+
+/// What the programs do.
+#[derive(Clone, Debug, Serialize)]
+pub enum Traffic {
+    /// Requests and answers.
+    Chat(Chat),
+    /// Messages at a pace.
+    Stream(Stream),
+    /// Bulk.
+    Transfer(Transfer),
+}
+
+/// Everything that decides what a run looks like.
+#[derive(Clone, Debug, Serialize)]
+pub struct Run {
+    /// The programs.
+    pub traffic: Traffic,
+    /// What joins them.
+    pub path: Path,
+    /// The congestion window, in segments, with which the client's connections begin; the kernel's own
+    /// without.
+    pub initial_window: Option<u32>,
+    /// Seed of the link's chances.
+    pub seed: u64,
+}
+
+impl Run {
+    /// Records it: the captures, and the programs' messages.
+    pub fn record(&self) -> Result<Recording<Vec<Message>>> {
+        let setup = Setup { path: self.path.clone(), seed: self.seed, snaplen: SNAPLEN, middle: false };
+        recording::record(&setup, |place| self.play(place))
+    }
+
+    /// A name for what it does: equal runs have equal keys.
+    pub fn key(&self) -> Result<String> {
+        Ok(serde_json::to_string(self)?)
+    }
+
+    fn play(&self, place: &Place) -> Result<Vec<Message>> {
+        if let Some(segments) = self.initial_window {
+            place.client.set_initial_window(place.server.address(), segments)?;
+        }
+        match &self.traffic {
+            Traffic::Chat(chat) => {
+                let (ask, answer) = (chat.clone(), chat.clone());
+                let (messages, ()) = pair(
+                    place,
+                    &chat.server,
+                    move |server| ask.client(server),
+                    move |listener| answer.server(listener),
+                )?;
+                Ok(messages)
+            }
+            Traffic::Stream(stream) => {
+                let (near, far) = (stream.clone(), stream.clone());
+                let (client, server) = pair(
+                    place,
+                    &stream.server,
+                    move |server| near.client(server),
+                    move |listener| far.server(listener),
+                )?;
+                Ok(Stream::messages(&client, &server))
+            }
+            Traffic::Transfer(transfer) => {
+                let (near, far) = (transfer.clone(), transfer.clone());
+                let (client, server) = pair(
+                    place,
+                    &transfer.server,
+                    move |server| near.client(server),
+                    move |listener| far.server(listener),
+                )?;
+                Ok(transfer.messages(client, server))
+            }
+        }
+    }
+}
+
+/// Runs a client and its server, each on its host, to their ends.
+fn pair<C: Send + 'static, S: Send + 'static>(
+    place: &Place,
+    options: &Options,
+    client: impl FnOnce(SocketAddr) -> Result<C> + Send + 'static,
+    server: impl FnOnce(&TcpListener) -> Result<S> + Send + 'static,
+) -> Result<(C, S)> {
+    let (told, listens) = mpsc::channel();
+    let (address, options) = (place.server.address(), options.clone());
+    let server = place.server.spawn(move || {
+        let listener = options.listen(address)?;
+        told.send(listener.local_addr()?).context("nobody waits for the server")?;
+        server(&listener)
+    });
+    let Ok(address) = listens.recv() else {
+        join(server)?;
+        anyhow::bail!("the server did not listen");
+    };
+    let client = join(place.client.spawn(move || client(address)))?;
+    Ok((client, join(server)?))
+}

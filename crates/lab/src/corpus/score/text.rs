@@ -1,0 +1,145 @@
+//! A score for people.
+
+use std::io::{Result, Write};
+
+use super::figures::{CostError, Score};
+
+/// Writes the tables, then each miss and each false blame.
+pub fn write(out: &mut dyn Write, score: &Score) -> Result<()> {
+    let figures = &score.figures;
+    writeln!(out, "{} captures\n", figures.cases)?;
+    writeln!(
+        out,
+        "{:<12} {:>6} {:>7} {:>7} {:>8} {:>13}",
+        "cases", "number", "causes", "found", "recall", "false blames"
+    )?;
+    for (name, group) in &figures.groups {
+        writeln!(
+            out,
+            "{name:<12} {:>6} {:>7} {:>7} {:>8.3} {:>13}",
+            group.cases, group.causes, group.found, group.recall, group.false_blames
+        )?;
+    }
+    writeln!(
+        out,
+        "\n{:<24} {:>7} {:>9} {:>9} {:>12} {:>12}",
+        "rule", "causes", "recall", "precision", "cost p50", "cost p90"
+    )?;
+    for (name, rule) in &figures.rules {
+        writeln!(
+            out,
+            "{name:<24} {:>7} {:>9.3} {:>9.3} {:>12} {:>12}",
+            rule.causes,
+            rule.recall,
+            rule.precision,
+            percent(rule.cost_error.p50),
+            percent(rule.cost_error.p90)
+        )?;
+    }
+    let CostError { p50, p90 } = figures.cost_error;
+    writeln!(out, "\nprecision {:.3}", figures.precision)?;
+    writeln!(out, "cost error: half below {}, 90 % below {}", percent(p50), percent(p90))?;
+    writeln!(out, "unexplained {} of the time", percent(figures.unexplained))?;
+    writeln!(out, "\nCause, and what was found:")?;
+    for (cause, row) in &score.confusion {
+        let cells: Vec<String> = row.iter().map(|(rule, count)| format!("{rule} {count}")).collect();
+        writeln!(out, "  {cause:<24} {}", cells.join(", "))?;
+    }
+    misses(out, score)?;
+    false_blames(out, score)?;
+    wrong_costs(out, score)
+}
+
+/// Writes the tables for a page.
+pub fn write_markdown(out: &mut dyn Write, score: &Score) -> Result<()> {
+    let figures = &score.figures;
+    writeln!(
+        out,
+        "| cases | captures | causes | recall | false blames |\n| --- | ---: | ---: | ---: | ---: |"
+    )?;
+    for (name, group) in &figures.groups {
+        let false_blames = group.false_blames;
+        writeln!(
+            out,
+            "| {name} | {} | {} | {:.3} | {false_blames} |",
+            group.cases, group.causes, group.recall
+        )?;
+    }
+    writeln!(out, "\n| rule | causes | recall | precision | median cost error |")?;
+    writeln!(out, "| --- | ---: | ---: | ---: | ---: |")?;
+    for (name, rule) in &figures.rules {
+        let (recall, precision) = (rule.recall, rule.precision);
+        let error = if rule.causes == 0 { String::new() } else { percent(rule.cost_error.p50) };
+        writeln!(out, "| {name} | {} | {recall:.3} | {precision:.3} | {error} |", rule.causes)?;
+    }
+    let CostError { p50, p90 } = figures.cost_error;
+    writeln!(
+        out,
+        "\nOf all {} captures: precision {:.3}; half of the costs are within {} of the measured ones, 90 % within {}; \
+         {} of the time is unexplained.",
+        figures.cases,
+        figures.precision,
+        percent(p50),
+        percent(p90),
+        percent(figures.unexplained)
+    )
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+fn misses(out: &mut dyn Write, score: &Score) -> Result<()> {
+    writeln!(out, "\nMissed:")?;
+    for verdict in &score.verdicts {
+        for found in verdict.found.iter().filter(|found| found.is_missed()) {
+            let cost = found.cause.cost_ms.map_or_else(String::new, |cost| format!(", {cost:.1} ms"));
+            writeln!(
+                out,
+                "  {}: {}{cost} of {:.1} ms",
+                verdict.label.name, found.cause.cause, verdict.label.total_ms
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn false_blames(out: &mut dyn Write, score: &Score) -> Result<()> {
+    writeln!(out, "\nFalse blames:")?;
+    for verdict in &score.verdicts {
+        for blame in verdict.blames.iter().filter(|blame| blame.is_false()) {
+            writeln!(
+                out,
+                "  {}: {} on {:?}, {:.1} ms of {:.1} ms: {}",
+                verdict.label.name,
+                blame.rule,
+                blame.side,
+                blame.cost_ms,
+                verdict.label.total_ms,
+                blame.summary
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Costs further off than this are listed.
+const FAR_OFF: f64 = 0.10;
+
+fn wrong_costs(out: &mut dyn Write, score: &Score) -> Result<()> {
+    writeln!(out, "\nCosts more than {} off:", percent(FAR_OFF))?;
+    for verdict in &score.verdicts {
+        for found in verdict.found.iter().filter(|found| found.error().is_some_and(|error| error > FAR_OFF)) {
+            writeln!(
+                out,
+                "  {}: {} cost {:.1} ms, {} says {:.1} ms",
+                verdict.label.name,
+                found.cause.cause,
+                found.cause.cost_ms.unwrap_or_default(),
+                found.by.unwrap_or_default(),
+                found.said_ms
+            )?;
+        }
+    }
+    Ok(())
+}
