@@ -403,13 +403,18 @@ fn merges(nagle: &Runs, nodelay: &Runs) -> bool {
     data(nagle) < data(nodelay) * (1.0 - MERGED)
 }
 
+/// Thousands of calls have a small error, and yet depend on how busy the machine was: so the segments must
+/// differ too.
 fn connects_faster(plain: &Runs, nodelay: &Runs) -> Claim {
     let (on, off) = (plain.connect(), nodelay.connect());
     Claim {
         claim: "With it connect() is faster",
         seed: "13 against 20 ms",
         measured: format!("{} against {}", time(on.mean), time(off.mean)),
-        verdict: Verdict::from(more(off, on), "connect() sends no data: it follows the load alone"),
+        verdict: Verdict::from(
+            merges(plain, nodelay) && more(off, on),
+            "connect() sends no data: it follows the load alone",
+        ),
     }
 }
 
