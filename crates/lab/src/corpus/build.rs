@@ -13,14 +13,19 @@ use super::case::{Case, Cause};
 use super::label::{Label, LabelledCause};
 use super::measure::Base;
 use super::run::Run;
+use super::steady::watched;
 use crate::capture::{Capture, Vantage};
 use crate::place::{Path, Wire};
 use crate::programs::message::Message;
 
 /// zstd's level: the corpus is written once and stored for ever.
 const LEVEL: i32 = 19;
-/// Times a run is tried before the case is given up.
-const ATTEMPTS: u32 = 3;
+/// Times a run is made in the hope of a steady one.
+const ATTEMPTS: u32 = 5;
+/// A machine that wakes its threads within this is steady: less than the shortest work of any program.
+const STEADY: Duration = Duration::from_millis(4);
+/// A stall of this length would be a cause of its own.
+const STALL: Duration = Duration::from_millis(20);
 
 /// What a run left behind.
 #[derive(Debug)]
@@ -59,7 +64,10 @@ impl Recorder {
         let mut costs = Vec::new();
         for cause in &case.causes {
             let without = self.recorded(&case.without(cause))?;
-            costs.push(cause.costs.then(|| late - base.lateness(&without.messages)));
+            let alone = self.recorded(&case.alone(cause))?;
+            let saves = late - base.lateness(&without.messages);
+            let costs_alone = base.lateness(&alone.messages) - base.lateness(&cured.messages);
+            costs.push(cause.costs.then_some((saves, costs_alone)));
         }
         let is_kept = |capture: &&Capture| case.only_at.is_none_or(|place| place == capture.vantage);
         let labelled = recorded.captures.iter().filter(is_kept).map(|capture| {
@@ -131,28 +139,42 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Repeats a run that failed, and one during which the machine stood still; of several the steadiest is taken.
 fn record(run: &Run) -> Result<Recorded> {
-    let mut attempt = 1;
-    loop {
-        match run.record() {
-            Ok(recording) => {
-                return Ok(Recorded { messages: recording.value, captures: recording.captures });
+    let mut failed = None;
+    let mut best: Option<(Duration, Recorded)> = None;
+    for _ in 0..ATTEMPTS {
+        let (recording, stall) = watched(|| run.record());
+        match recording {
+            Ok(recording) if best.as_ref().is_none_or(|(least, _)| stall < *least) => {
+                let recorded = Recorded { messages: recording.value, captures: recording.captures };
+                best = Some((stall, recorded));
             }
-            Err(error) if attempt == ATTEMPTS => return Err(error),
-            Err(_) => attempt += 1,
+            Ok(_) => {}
+            Err(error) => failed = Some(error),
+        }
+        if best.as_ref().is_some_and(|(least, _)| *least < STEADY) {
+            break;
+        }
+    }
+    match best {
+        Some((stall, recorded)) if stall < STALL => Ok(recorded),
+        _ => {
+            Err(failed.unwrap_or_else(|| anyhow::anyhow!("this machine is too busy: every run met a stall")))
         }
     }
 }
 
 /// The causes as they stand in the label: a trait of the capture shows only where it was made.
-fn seen_at(vantage: Vantage, causes: &[Cause], costs: &[Option<i64>]) -> Vec<LabelledCause> {
+fn seen_at(vantage: Vantage, causes: &[Cause], costs: &[Option<(i64, i64)>]) -> Vec<LabelledCause> {
     let labelled = causes.iter().zip(costs).filter(|(cause, _)| cause.shows_at(vantage));
     labelled
         .map(|(cause, cost)| LabelledCause {
             cause: cause.name.to_owned(),
             rules: cause.rules.iter().map(|rule| (*rule).to_owned()).collect(),
             side: cause.side,
-            cost_ms: cost.map(ms),
+            cost_ms: cost.map(|(saves, _)| ms(saves)),
+            alone_ms: cost.map(|(_, alone)| ms(alone)),
             unseen: cause.unseen_at == Some(vantage),
         })
         .collect()

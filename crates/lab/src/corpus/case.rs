@@ -103,6 +103,15 @@ impl Case {
         run
     }
 
+    /// The run without all causes but this one.
+    pub fn alone(&self, cause: &Cause) -> Run {
+        let mut run = self.run.clone();
+        for other in self.causes.iter().filter(|other| other.name != cause.name || other.side != cause.side) {
+            (other.cure)(&mut run);
+        }
+        run
+    }
+
     /// The same case, with these rules allowed too.
     #[must_use]
     pub fn allowing(mut self, rules: &[&'static str]) -> Self {

@@ -54,6 +54,9 @@ pub struct LabelledCause {
     pub side: Party,
     /// What its removal saves, in ms; none for what costs no time.
     pub cost_ms: Option<f64>,
+    /// What it costs where it is the only cause, in ms. Causes change each other's cost: a server that works
+    /// for long ACKs at once, which makes its client's split writes cheaper.
+    pub alone_ms: Option<f64>,
     /// This capture cannot show it: the lost segment never came here, and nothing came behind it. Whoever is
     /// blamed for the time instead is blamed wrongly all the same.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -6,6 +6,7 @@
 //! case.rs     a run, its causes, and each cause's cure: the same run without it
 //! matrix/     all cases: cause × path × sizes, look-alikes, compounds, clean connections
 //! measure.rs  what a cause cost: by how much messages were later than in the run without it
+//! steady.rs   whether the machine itself stood still during a run, which is then repeated
 //! label.rs    what is stored of a case: tests/corpus/cases.json, one line each
 //! build.rs    records cases and writes the corpus
 //! score/      runs the analyser over it: precision, recall, confusion, errors of costs
@@ -21,6 +22,7 @@ mod matrix;
 mod measure;
 mod run;
 pub mod score;
+mod steady;
 
 pub use build::build;
 pub use case::{Case, Cause, Group, Party};

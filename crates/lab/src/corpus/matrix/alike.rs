@@ -68,7 +68,7 @@ fn two_flushes(road: &Road, work: u64, nodelay: bool) -> Case {
         "the server writes half of each answer, works {work} ms and writes the rest, {with} TCP_NODELAY; nothing \
          is held back"
     );
-    case(Group::LookAlike, name, &story, road, Traffic::Chat(chat), vec![causes::slow_server()])
+    case(Group::LookAlike, name, &story, road, Traffic::Chat(chat), vec![causes::two_flushes()])
 }
 
 fn pieces_with_nodelay(road: &Road, by_client: bool) -> Case {

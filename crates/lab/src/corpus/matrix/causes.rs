@@ -34,7 +34,16 @@ pub(super) fn split_response() -> Cause {
 /// The server's program works before it answers.
 pub(super) fn slow_server() -> Cause {
     costly("slow-server", &["slow-server"], Party::Server, |run| {
-        run.chat(|chat| (chat.server_think, chat.server_pauses) = (Duration::ZERO, Duration::ZERO));
+        run.chat(|chat| chat.server_think = Duration::ZERO);
+    })
+}
+
+/// The server's program works between the two halves of its answer. Without that work it would write once.
+pub(super) fn two_flushes() -> Cause {
+    costly("slow-server", &["slow-server"], Party::Server, |run| {
+        run.chat(|chat| {
+            (chat.server_pauses, chat.response) = (Duration::ZERO, vec![chat.response.iter().sum()]);
+        });
     })
 }
 
@@ -124,7 +133,10 @@ pub(super) fn slow_reader_down() -> Cause {
 /// again looks like what is sent for the first time.
 pub(super) fn tail_loss(up: bool) -> Cause {
     let far = if up { Vantage::Server } else { Vantage::Client };
-    Cause { unseen_at: Some(far), ..costly("tail-loss", &["rto-stall"], Party::Network, without_loss) }
+    Cause {
+        unseen_at: Some(far),
+        ..costly("tail-loss", &["rto-stall", "fast-recovery"], Party::Network, without_loss)
+    }
 }
 
 /// A lost segment with more behind it.

@@ -22,7 +22,7 @@ pub(super) fn add(cases: &mut Vec<Case>) {
         cases.push(bulk(road, true, 1_500_000));
         cases.push(bulk(road, false, 1_500_000));
     }
-    cases.push(bulk(&link(100), true, 4_000_000));
+    cases.push(rateless(&link(100)));
     for road in [Road::Loopback, link(20), link(100)] {
         streams(cases, &road);
         cases.push(full_duplex(&road));
@@ -67,9 +67,26 @@ fn bulk(road: &Road, up: bool, bytes: usize) -> Case {
     };
     let name = format!("{name}-{}kb", bytes / 1000);
     let story = format!("{bytes} bytes one way as fast as it goes");
-    case(Group::Clean, &name, &story, road, Traffic::Transfer(transfer), Vec::new())
-        .with_offload(road, from)
+    let mut case = case(Group::Clean, &name, &story, road, Traffic::Transfer(transfer), Vec::new());
+    set_rate(&mut case.run, rate(road));
+    let case = case.with_offload(road, from).allowing(ONE_EXCHANGE);
+    if matches!(road, Road::Loopback) { case.allowing(RATELESS) } else { case }
+}
+
+/// A rate that the kernel's own windows cover.
+fn rate(road: &Road) -> Option<u64> {
+    Some(if road.round_trip() > 5 { 20_000_000 } else { 100_000_000 })
+}
+
+/// Where nothing limits the rate, the window that the kernel still widens is what limits a transfer.
+const RATELESS: &[&str] = &["small-receive-window"];
+
+fn rateless(road: &Road) -> Case {
+    let transfer = Transfer { up: 4_000_000, client: sender(), ..Transfer::default() };
+    let story = "4 MB up over a link without a rate";
+    case(Group::Clean, "upload-rateless", story, road, Traffic::Transfer(transfer), Vec::new())
         .allowing(ONE_EXCHANGE)
+        .allowing(RATELESS)
 }
 
 fn streams(cases: &mut Vec<Case>, road: &Road) {

@@ -2,7 +2,7 @@
 
 use super::super::case::{Case, Group};
 use super::super::run::Traffic;
-use super::road::{ROADS, Road, link, ms};
+use super::road::{LINKS, ROADS, Road, link, ms};
 use super::{case, causes};
 use crate::programs::chat::Chat;
 use crate::programs::stream::{Feed, Stream};
@@ -11,8 +11,11 @@ pub(super) fn add(cases: &mut Vec<Case>) {
     for road in &ROADS {
         cases.push(slow_server(road, 15 + 2 * road.round_trip(), Group::Single));
         cases.push(slow_client(road, 30 + 2 * road.round_trip(), Group::Single));
-        cases.push(connection_each(road));
         cases.push(late(road, true));
+    }
+    // On loopback a new connection costs system calls, and no journey.
+    for road in &LINKS {
+        cases.push(connection_each(road));
     }
     for road in &ROADS[..3] {
         cases.push(slow_now_and_then(road));

@@ -82,10 +82,14 @@ pub struct CostError {
 const SMALLEST_COST: f64 = 1.0;
 
 impl Found {
-    /// By how much the cost is wrong, as a part of the measured cost; `None` where it cannot be judged.
+    /// By how much the cost is wrong, as a part of the measured cost; `None` where it cannot be judged. What
+    /// lies between a cause's cost among the others and its cost alone is right.
     pub fn error(&self) -> Option<f64> {
-        let truth = self.cause.cost_ms.filter(|cost| *cost >= SMALLEST_COST)?;
-        self.by.map(|_| (self.said_ms - truth).abs() / truth)
+        let cost = self.cause.cost_ms.filter(|cost| *cost >= SMALLEST_COST && !self.is_minor)?;
+        let alone = self.cause.alone_ms.unwrap_or(cost);
+        let (least, most) = (cost.min(alone), cost.max(alone));
+        let off = (least - self.said_ms).max(self.said_ms - most).max(0.0);
+        self.by.map(|_| off / cost)
     }
 }
 
@@ -248,3 +252,47 @@ impl Worse {
 
 /// Figures are stored with as many digits as f64 has; this is for the last one.
 const ROUNDING: f64 = 1e-9;
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::case::Party;
+    use super::super::super::label::LabelledCause;
+    use super::*;
+
+    fn found(cost: f64, alone: f64, said: f64) -> Found {
+        let cause = LabelledCause {
+            cause: "split-request".into(),
+            rules: vec!["split-write".into()],
+            side: Party::Client,
+            cost_ms: Some(cost),
+            alone_ms: Some(alone),
+            unseen: false,
+        };
+        Found { cause, is_minor: false, by: Some("split-write"), said_ms: said }
+    }
+
+    #[test]
+    fn a_cost_is_wrong_by_what_it_lies_outside_of_the_measured_ones() {
+        assert_eq!(found(100.0, 100.0, 110.0).error(), Some(0.1));
+        assert_eq!(found(100.0, 300.0, 250.0).error(), Some(0.0));
+        assert_eq!(found(100.0, 300.0, 320.0).error(), Some(0.2));
+        assert_eq!(found(100.0, 300.0, 50.0).error(), Some(0.5));
+    }
+
+    #[test]
+    fn every_fall_is_named_and_no_rise_is() {
+        let rule = |recall| RuleFigures { causes: 4, recall, precision: 1.0, ..RuleFigures::default() };
+        let figures = |recall, p50| Figures {
+            cases: 10,
+            precision: 1.0,
+            rules: [("split-write".to_owned(), rule(recall))].into(),
+            cost_error: CostError { p50, p90: 0.2 },
+            ..Figures::default()
+        };
+        let recorded = figures(0.75, 0.05);
+        assert_eq!(figures(0.75, 0.05).worse_than(&recorded), Vec::<String>::new());
+        assert_eq!(figures(1.0, 0.01).worse_than(&recorded), Vec::<String>::new());
+        assert_eq!(figures(0.5, 0.05).worse_than(&recorded).len(), 1);
+        assert_eq!(figures(0.75, 0.06).worse_than(&recorded).len(), 1);
+    }
+}

@@ -12,6 +12,8 @@ pub struct Found {
     /// The cause.
     #[serde(flatten)]
     pub cause: LabelledCause,
+    /// Its part in the time is too small to ask for.
+    pub is_minor: bool,
     /// The first of its rules that was found on its side; none if it was missed.
     pub by: Option<&'static str>,
     /// What these findings say it cost, in ms.
@@ -40,12 +42,12 @@ pub struct Blame {
 impl Found {
     /// Whether it counts as missed.
     pub fn is_missed(&self) -> bool {
-        self.by.is_none() && !self.cause.unseen
+        self.by.is_none() && self.counts()
     }
 
-    /// Whether it counts at all: a cause that the capture cannot show counts only where it was found.
+    /// Whether it counts at all: what the capture cannot show, or what is small, counts only where it was found.
     pub fn counts(&self) -> bool {
-        self.by.is_some() || !self.cause.unseen
+        self.by.is_some() || !(self.cause.unseen || self.is_minor)
     }
 }
 
@@ -75,24 +77,37 @@ pub struct Verdict {
 pub fn judge(label: Label, report: &dyn Source) -> Verdict {
     let findings: Vec<Finding> = report.findings().collect();
     let ledger: LedgerMs = report.capture().ledger_ms;
-    let found = label.causes.iter().map(|cause| found(cause, &findings)).collect();
+    let found = label.causes.iter().map(|cause| found(&label, cause, &findings)).collect();
     let blames = findings.iter().filter(|finding| is_blame(finding));
     let blames = blames.map(|finding| blame(&label, finding)).collect();
     Verdict { found, blames, unexplained_ms: ledger.get(Line::Unexplained), booked_ms: ledger.total(), label }
 }
 
-/// Two rules may tell of the same time, so the costs of one rule alone are added up.
-fn found(cause: &LabelledCause, findings: &[Finding]) -> Found {
-    let of = |rule: &str| -> Vec<&Finding> {
-        findings.iter().filter(|finding| finding.rule == rule && fits(cause, finding)).collect()
+/// Rules that tell again of time that others tell of.
+const OVERVIEWS: [&str; 2] = ["split-write", "merged-updates"];
+
+/// The cost is what the best of the cause's names says; where that is no overview, what the others say is other
+/// time and comes on top.
+fn found(label: &Label, cause: &LabelledCause, findings: &[Finding]) -> Found {
+    let said = |rule: &&String| -> Option<(&'static str, f64)> {
+        let of = findings.iter().filter(|finding| finding.rule == **rule && fits(cause, finding));
+        of.map(|finding| (finding.rule, finding.cost_ms.0)).reduce(|sum, one| (sum.0, sum.1 + one.1))
     };
-    let first = cause.rules.iter().map(|rule| of(rule)).find(|found| !found.is_empty()).unwrap_or_default();
+    let mut named = cause.rules.iter().filter_map(|rule| said(&rule));
+    let first = named.next();
+    let others: f64 = named.map(|(_, cost)| cost).sum();
     Found {
         cause: cause.clone(),
-        by: first.first().map(|finding| finding.rule),
-        said_ms: first.iter().map(|finding| finding.cost_ms.0).sum(),
+        is_minor: cause.cost_ms.is_some_and(|cost| cost < MINOR * label.total_ms),
+        by: first.map(|(rule, _)| rule),
+        said_ms: first
+            .map_or(0.0, |(rule, cost)| if OVERVIEWS.contains(&rule) { cost } else { cost + others }),
     }
 }
+
+/// A cause with a smaller part in the time than this is not missed if nobody speaks of it: rules have thresholds
+/// of that size. Nor is its cost judged: from run to run the same programs differ by as much.
+const MINOR: f64 = 0.05;
 
 /// Whether a finding names this cause.
 fn fits(cause: &LabelledCause, finding: &Finding) -> bool {
