@@ -53,10 +53,10 @@ pub struct Options {
     /// How often each run is made; the rounds follow each other, so that a slow minute spoils all alike.
     #[arg(long, default_value_t = 2)]
     pub rounds: usize,
-    /// Bytes of the client's send()s where it does not send a request as one: the blog's traces show 1,024.
+    /// Bytes of the client's `send()` calls where it does not send a request as one: the blog's traces show 1,024.
     #[arg(long, default_value_t = 1_024)]
     pub write: usize,
-    /// Connections that may wait for accept().
+    /// Connections that may wait for `accept()`.
     #[arg(long, default_value_t = 256)]
     pub backlog: i32,
     /// Largest packet of the loopback interface in bytes.
@@ -71,7 +71,7 @@ pub struct Options {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Case {
     pooled: bool,
-    /// Requests in several send()s.
+    /// Requests in several `send()` calls.
     split: bool,
     rcvbuf: Option<usize>,
     client_nodelay: bool,

@@ -36,7 +36,7 @@ pub struct Options {
     pub time: Duration,
     /// Keep the connection for the next call, or make a new one for each.
     pub pooled: bool,
-    /// Bytes of each of the client's send()s.
+    /// Bytes of each of the client's `send()` calls.
     pub write: usize,
     /// `TCP_NODELAY` on the clients' sockets.
     pub client_nodelay: bool,
@@ -44,7 +44,7 @@ pub struct Options {
     pub server_nodelay: bool,
     /// `SO_RCVBUF` of the listening socket in bytes; the kernel's choice without.
     pub rcvbuf: Option<usize>,
-    /// Connections that may wait for accept().
+    /// Connections that may wait for `accept()`.
     pub backlog: i32,
 }
 
@@ -53,9 +53,9 @@ pub struct Options {
 pub struct Call {
     /// When it began, ns since the epoch.
     pub start: i64,
-    /// What connect() took in ms; `None` on a pooled connection.
+    /// What `connect()` took in ms; `None` on a pooled connection.
     pub connect: Option<f64>,
-    /// From its beginning, connect() included, to the whole answer, in ms.
+    /// From its beginning, `connect()` included, to the whole answer, in ms.
     pub total: f64,
 }
 
@@ -73,7 +73,7 @@ pub struct Log {
 /// What /proc/net/tcp showed of the server's sockets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Queues {
-    /// Connections that wait for accept().
+    /// Connections that wait for `accept()`.
     pub backlog: u64,
     /// Established connections.
     pub established: u64,
@@ -92,7 +92,7 @@ pub fn play(place: &Place, options: &Options) -> Result<Log> {
     let over = Arc::new(AtomicBool::new(false));
     let server = place.server.spawn({
         let over = Arc::clone(&over);
-        move || serve(listener, &options, &over)
+        move || serve(&listener, &options, &over)
     });
     let clients = place.client.spawn(move || call_with_threads(address, &options));
     std::thread::sleep(options.time / 2);
@@ -103,7 +103,7 @@ pub fn play(place: &Place, options: &Options) -> Result<Log> {
     Ok(Log { calls: calls?, answered, queues })
 }
 
-/// A listening socket whose connections inherit its receive buffer (tcp(7): it must be set before listen()).
+/// A listening socket whose connections inherit its receive buffer (tcp(7): it must be set before `listen()`).
 fn listen_with(address: SocketAddr, options: &Options) -> Result<TcpListener> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let listener = socket(family, SocketType::STREAM, None)?;
@@ -123,10 +123,10 @@ struct Peer {
 }
 
 /// The server: one thread, one event loop, until it is `over`. Returns how many calls it answered.
-fn serve(listener: TcpListener, options: &Options, over: &AtomicBool) -> Result<u64> {
+fn serve(listener: &TcpListener, options: &Options, over: &AtomicBool) -> Result<u64> {
     listener.set_nonblocking(true)?;
     let events = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-    epoll::add(&events, &listener, epoll::EventData::new_u64(LISTENER), epoll::EventFlags::IN)?;
+    epoll::add(&events, listener, epoll::EventData::new_u64(LISTENER), epoll::EventFlags::IN)?;
     let mut peers = Peers { slots: Vec::new(), free: Vec::new() };
     let mut ready = Vec::with_capacity(EVENTS);
     let mut buffer = vec![0; REQUEST];
@@ -137,7 +137,7 @@ fn serve(listener: TcpListener, options: &Options, over: &AtomicBool) -> Result<
         for event in &ready {
             let mark = event.data.u64();
             if mark == LISTENER {
-                peers.accept_all(&listener, &events, options)?;
+                peers.accept_all(listener, &events, options)?;
                 continue;
             }
             let Some(peer) = peers.get(mark) else { continue };
@@ -270,7 +270,7 @@ fn connected(server: SocketAddr, options: &Options) -> Result<TcpStream> {
     Ok(socket)
 }
 
-/// Sends a request in send()s of `write` bytes and reads the answer.
+/// Sends a request in `send()` calls of `write` bytes and reads the answer.
 fn call(socket: &mut TcpStream, request: &[u8], write: usize) -> Result<()> {
     for piece in request.chunks(write.max(1)) {
         socket.write_all(piece).context("send()")?;
@@ -289,7 +289,7 @@ fn queues_of(port: u16) -> Result<Queues> {
     Ok(queues_in(&table, port))
 }
 
-/// Adds up the rows of /proc/net/tcp (proc_pid_net(5)) whose local port is `port`.
+/// Adds up the rows of /proc/net/tcp (`proc_pid_net(5)`) whose local port is `port`.
 fn queues_in(table: &str, port: u16) -> Queues {
     const ESTABLISHED: &str = "01";
     const CLOSE_WAIT: &str = "08";
@@ -338,7 +338,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let over = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            let server = scope.spawn(|| serve(listener, &options, &over));
+            let server = scope.spawn(|| serve(&listener, &options, &over));
             let calls = call_with_threads(address, &options);
             over.store(true, Ordering::Relaxed);
             (calls.unwrap(), server.join().unwrap().unwrap())

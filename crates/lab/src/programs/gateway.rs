@@ -27,13 +27,13 @@ const LONGEST: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
-    /// One buffer, one send().
+    /// One buffer, one `send()`.
     Whole,
-    /// A chain of buffers, one send() each.
+    /// A chain of buffers, one `send()` each.
     Chained,
-    /// A chain of buffers, one writev() for all.
+    /// A chain of buffers, one `writev()` for all.
     Writev,
-    /// A chain of buffers, one send() each, with `MSG_MORE` on all but the last.
+    /// A chain of buffers, one `send()` each, with `MSG_MORE` on all but the last.
     More,
 }
 
@@ -42,7 +42,7 @@ pub enum Strategy {
 pub struct Side {
     /// How they send.
     pub strategy: Strategy,
-    /// Bytes of a buffer in the chain, and of what they ask of recv().
+    /// Bytes of a buffer in the chain, and of what they ask of `recv()`.
     pub buffer: usize,
     /// `TCP_NODELAY` on all their sockets.
     pub nodelay: bool,
@@ -264,7 +264,7 @@ fn read_message(socket: &mut TcpStream, side: Side) -> Result<Option<Vec<u8>>> {
     Ok(Some(message))
 }
 
-/// One recv() of up to `buffer` bytes; returns how many came.
+/// One `recv()` of up to `buffer` bytes; returns how many came.
 fn read_some(socket: &mut TcpStream, message: &mut Vec<u8>, buffer: usize) -> Result<usize> {
     let have = message.len();
     message.resize(have + buffer.max(HEADER), 0);

@@ -57,7 +57,7 @@ pub struct Options {
 /// One line as the client saw it; ns since the epoch.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Line {
-    /// When its write() began.
+    /// When its `write()` began.
     pub wrote: i64,
     /// When its answer was read, if it has one.
     pub answered: Option<i64>,

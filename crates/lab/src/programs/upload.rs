@@ -11,17 +11,17 @@ use super::listen;
 use crate::clock;
 use crate::place::{Place, join};
 
-/// Bytes of one write() and of one read().
+/// Bytes of one `write()` and of one `read()`.
 const BUFFER: usize = 64 * 1024;
 
 /// What the client saw.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Log {
-    /// When the first write() began, ns since the epoch.
+    /// When the first `write()` began, ns since the epoch.
     pub start: i64,
     /// Bytes uploaded.
     pub bytes: u64,
-    /// From the first write() to the "OK".
+    /// From the first `write()` to the "OK".
     pub wall: Duration,
 }
 
