@@ -19,7 +19,7 @@ const EMPTY_RUNS: u32 = 20;
 
 /// Prints all figures. No run is left out, however late it was.
 pub fn bench() -> Result<()> {
-    println!("Round-trip error of small UDP packets, in µs (goal: 99th percentile below 100)\n");
+    println!("Round-trip error of small packets, in µs (goal: 99th percentile below 100)\n");
     println!("{}", ping::heading());
     println!("{}", ping::row("no link: loopback", &Path::Loopback { mtu: 65_536 }, Duration::ZERO)?);
     println!("{}", ping::row("link without delay", &link(Duration::ZERO, false), Duration::ZERO)?);
