@@ -112,8 +112,10 @@ fn full_duplex(road: &Road) -> Case {
     let transfer =
         Transfer { up: 700_000, down: 700_000, client: sender(), server: sender(), ..Transfer::default() };
     let story = "700 KB each way at once";
-    case(Group::Clean, "both-ways", story, road, Traffic::Transfer(transfer), Vec::new())
-        .allowing(ONE_EXCHANGE)
+    let mut case = case(Group::Clean, "both-ways", story, road, Traffic::Transfer(transfer), Vec::new());
+    set_rate(&mut case.run, rate(road));
+    let case = case.allowing(ONE_EXCHANGE);
+    if matches!(road, Road::Loopback) { case.allowing(RATELESS) } else { case }
 }
 
 fn queue(road: &Road) -> Case {
