@@ -74,7 +74,7 @@ fn fresh_runs_are_diagnosed() {
     for verdict in &score.verdicts {
         let name = &verdict.label.name;
         for found in &verdict.found {
-            assert!(found.by.is_some(), "{name}: {} was missed", found.cause.cause);
+            assert!(!found.is_missed(), "{name}: {} was missed", found.cause.cause);
         }
         for blame in &verdict.blames {
             assert!(!blame.is_false(), "{name}: {}: {}", blame.rule, blame.summary);
