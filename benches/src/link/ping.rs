@@ -9,8 +9,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result};
 use nix::sys::socket::sockopt::{ReceiveTimeout, ReceiveTimestampns};
 use nix::sys::socket::{
-    AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, connect, recvmsg,
-    send, setsockopt, socket,
+    AddressFamily, ControlMessageOwned, MsgFlags, SockFlag, SockProtocol, SockType, SockaddrIn, connect,
+    recvmsg, send, setsockopt, socket,
 };
 use nix::sys::time::{TimeSpec, TimeVal, TimeValLike};
 use tcpwhy_lab::place::{Path, Place, join};
@@ -95,8 +95,7 @@ fn read(socket: &OwnedFd) -> Result<Vec<Duration>> {
     let (mut packet, mut control) = ([0; ECHO], nix::cmsg_space!(TimeSpec));
     for _ in 0..PINGS {
         let mut into = [IoSliceMut::new(&mut packet)];
-        let message =
-            recvmsg::<()>(socket.as_raw_fd(), &mut into, Some(&mut control), MsgFlags::empty())?;
+        let message = recvmsg::<()>(socket.as_raw_fd(), &mut into, Some(&mut control), MsgFlags::empty())?;
         let arrived = message.cmsgs()?.find_map(|control| match control {
             ControlMessageOwned::ScmTimestampns(time) => Some(Duration::from(time)),
             _ => None,

@@ -32,7 +32,9 @@ fn the_list_names_every_experiment_that_help_names() {
 fn every_option_of_the_story_is_a_flag() {
     let help = lab(&["netrek", "--help"]);
     let help = text(&help.stdout);
-    for flag in ["--rates", "--round-trips", "--ack-timer", "--repair-at", "--play", "--seed", "--quick", "--keep"] {
+    for flag in
+        ["--rates", "--round-trips", "--ack-timer", "--repair-at", "--play", "--seed", "--quick", "--keep"]
+    {
         assert!(help.contains(flag), "{flag} is missing in {help}");
     }
 }
@@ -50,7 +52,8 @@ fn an_unknown_experiment_is_wrong_usage_and_the_nearest_is_named() {
 fn a_short_game_is_played_and_kept() {
     let folder = tempfile::TempDir::new().expect("a temporary folder");
     let keep = folder.path().to_string_lossy().into_owned();
-    let args = ["netrek", "--quick", "--format", "json", "--keep", &keep, "--round-trips", "20", "--seconds", "1"];
+    let args =
+        ["netrek", "--quick", "--format", "json", "--keep", &keep, "--round-trips", "20", "--seconds", "1"];
     let ran = lab(&args);
     if ran.status.code() == Some(2) {
         // Straight to standard error, which shows it; eprintln! is kept from a passing test.

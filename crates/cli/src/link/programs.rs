@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::net::IpAddr;
 use std::os::fd::AsFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -27,7 +26,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Runs what follows and hands on how it ended, as 128 + n after signal n. It is the first process of a PID
-/// namespace: as such the command itself would not get signals that it does not handle (pid_namespaces(7)).
+/// namespace: as such the command itself would not get signals that it does not handle (`pid_namespaces(7)`).
 const WARD: &str = r#""$@"; exit $?"#;
 
 /// The same for the peer, which is ended by a signal: without the shell's word on that.
@@ -82,7 +81,7 @@ fn client(place: &Place, programs: &Programs, signals: &Signals) -> JoinHandle<R
     place.client.spawn(move || {
         let address = peer.address().to_string();
         let arguments = programs.command.iter().map(|argument| with_peer(argument, &address));
-        let mut command = command(&seat, peer.address());
+        let mut command = command(&seat, &peer);
         command.args(["-c", WARD, "sh"]).args(arguments);
         if !signals::from_terminal() {
             // Signals that are handed on reach it alone.
@@ -96,10 +95,11 @@ fn client(place: &Place, programs: &Programs, signals: &Signals) -> JoinHandle<R
     })
 }
 
-/// A shell on this host, which knows both addresses.
-fn command(seat: &Seat, peer: IpAddr) -> Command {
+/// A shell on this host, which knows both addresses and how to enter the other host.
+fn command(seat: &Seat, peer: &Seat) -> Command {
     let mut command = seat.command("sh");
-    command.env("TCPWHY_LOCAL", seat.address().to_string()).env("TCPWHY_PEER", peer.to_string());
+    command.env("TCPWHY_LOCAL", seat.address().to_string());
+    command.env("TCPWHY_PEER", peer.address().to_string()).env("TCPWHY_PEER_NET", peer.network());
     command
 }
 
@@ -124,9 +124,9 @@ impl Peer {
     fn start(place: &Place, line: &str, signals: &Signals) -> Result<(Self, Option<String>)> {
         let (stop, stopped) = channel();
         let (listens, waiting) = channel();
-        let (seat, client, line) = (place.server.clone(), place.client.address(), line.to_owned());
+        let (seat, client, line) = (place.server.clone(), place.client.clone(), line.to_owned());
         let thread = place.server.spawn(move || {
-            let mut command = command(&seat, client);
+            let mut command = command(&seat, &client);
             command
                 .args(["-c", QUIET_WARD, "sh", "sh", "-c", &line.replace(PEER, &seat.address().to_string())])
                 .stdin(Stdio::null())

@@ -83,7 +83,7 @@ pub(super) fn send_to_descendants(process: u32, signal: Signal) {
     }
 }
 
-/// The children of a process, of whichever thread (CONFIG_PROC_CHILDREN).
+/// The children of a process, of whichever thread (`CONFIG_PROC_CHILDREN`).
 fn children(process: u32) -> Vec<u32> {
     let Ok(threads) = fs::read_dir(format!("/proc/{process}/task")) else { return Vec::new() };
     let lists =

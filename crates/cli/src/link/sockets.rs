@@ -1,4 +1,4 @@
-//! Sockets of the calling thread's network namespace, as `/proc` lists them (proc_net_tcp in the kernel's
+//! Sockets of the calling thread's network namespace, as `/proc` lists them (`proc_net_tcp` in the kernel's
 //! documentation).
 
 use std::fs;

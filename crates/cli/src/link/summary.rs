@@ -64,7 +64,10 @@ pub(super) fn print(args: &Args, run: &Run<'_>) -> Result<()> {
             .and_then(|mut file| file.write_all(&text))
             .with_context(|| format!("cannot write {}", path.display())),
         // That standard error cannot be written is the one thing nobody can be told.
-        None => Ok(drop(error.lock().write_all(&text))),
+        None => {
+            let _ = error.lock().write_all(&text);
+            Ok(())
+        }
     }
 }
 
@@ -170,7 +173,7 @@ fn in_text(out: &mut Vec<u8>, args: &Args, run: &Run<'_>, options: &terminal::Op
     }
     match run.diagnosis() {
         Some(diagnosis) if !run.packets(Vantage::Client).is_empty() => {
-            terminal::write(out, &diagnosis, options)?
+            terminal::write(out, &diagnosis, options)?;
         }
         _ => Page::new(out, options.width, options.color).line("No TCP or UDP packet passed the link.")?,
     }

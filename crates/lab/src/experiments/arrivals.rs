@@ -134,6 +134,6 @@ mod tests {
         let before = Arrivals(vec![arrival(0, 12), arrival(100, 12), arrival(200, 12)]);
         let after = Arrivals(vec![arrival(1, 12), arrival(201, 24)]);
         assert_eq!(before.until(&after), [1.0, 101.0, 1.0]);
-        assert_eq!(before.until(&Arrivals::default()), []);
+        assert_eq!(before.until(&Arrivals::default()), [0.0; 0]);
     }
 }

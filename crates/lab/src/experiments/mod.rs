@@ -89,7 +89,8 @@ experiments! {
 /// The options as they are when none is given.
 fn defaults<T: Args>() -> Result<T> {
     let command = T::augment_args(Command::new("defaults").no_binary_name(true));
-    let matches = command.try_get_matches_from([""; 0]).context("the experiment has an option without default")?;
+    let matches =
+        command.try_get_matches_from([""; 0]).context("the experiment has an option without default")?;
     Ok(T::from_arg_matches(&matches)?)
 }
 

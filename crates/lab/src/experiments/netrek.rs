@@ -92,7 +92,7 @@ pub fn run(lab: &Lab<'_>, options: &Options) -> Result<Outcome> {
     }
     let games = games::all(lab, options);
     lab.progress.runs(games.len() as u64);
-    let shown = games::play(lab, games, options.at_once)?;
+    let shown = games::play(lab, &games, options.at_once)?;
     let mut outcome = Outcome::new("netrek", SOURCE);
     outcome.claims = claims::of(&shown, options);
     outcome.tables = tables::of(&shown);

@@ -115,7 +115,8 @@ fn can_open(path: &str) -> bool {
 /// A device in the calling thread's namespace.
 fn device(address: Ipv4Addr, mtu: u32, offload: bool) -> Result<Box<dyn Device>> {
     if offload || can_open(TUN) {
-        let problem = if offload { "a link with offload needs /dev/net/tun" } else { "cannot make a TUN device" };
+        let problem =
+            if offload { "a link with offload needs /dev/net/tun" } else { "cannot make a TUN device" };
         return Ok(Box::new(Tun::open(address, mtu, offload).context(problem)?));
     }
     Ok(Box::new(Veth::open(address, mtu)?))

@@ -1,7 +1,7 @@
 //! Network namespaces without names.
 
 use std::fs::File;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
 use std::thread;
 
@@ -29,6 +29,11 @@ impl Namespace {
             let value = setup()?;
             Ok((Self(Arc::new(namespace.into())), value))
         })
+    }
+
+    /// Its number among this process's open files.
+    pub(crate) fn descriptor(&self) -> i32 {
+        self.0.as_raw_fd()
     }
 
     /// Moves the calling thread into it; threads and children that it starts follow.

@@ -48,6 +48,11 @@ impl Seat {
         command::mortal(program.as_ref())
     }
 
+    /// A file that stands for this host's network while this process runs; `nsenter --net=FILE` enters it.
+    pub fn network(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), self.namespace.descriptor()))
+    }
+
     /// Sets a sysctl of this host alone: `net.ipv4.tcp_sack`, say.
     pub fn set(&self, name: &str, value: &str) -> Result<()> {
         ensure!(name.starts_with("net."), "{name} is not a sysctl of the network");

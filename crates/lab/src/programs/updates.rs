@@ -131,7 +131,7 @@ impl Played {
         pairs.filter_map(|(written, read)| read.map(|read| (read - written) as f64 / 1e6)).collect()
     }
 
-    /// From the client's connect() until it had the first update, in ms.
+    /// From the client's `connect()` until it had the first update, in ms.
     pub fn first_frame(&self) -> Option<f64> {
         let first = self.read.iter().flatten().next()?;
         Some((first - self.began) as f64 / 1e6)

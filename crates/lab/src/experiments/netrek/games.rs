@@ -200,7 +200,7 @@ fn login(options: &Options) -> Vec<Plan> {
 }
 
 /// Plays them, `at_once` at a time; in the order of `plans`.
-pub(super) fn play(lab: &Lab<'_>, plans: Vec<Plan>, at_once: usize) -> Result<Vec<Shown>> {
+pub(super) fn play(lab: &Lab<'_>, plans: &[Plan], at_once: usize) -> Result<Vec<Shown>> {
     let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..at_once.clamp(1, plans.len().max(1)) {
