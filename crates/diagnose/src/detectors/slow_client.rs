@@ -4,7 +4,6 @@ use super::rule::{Check, rule};
 use super::subject::{Subject, human, percent};
 use super::windows::mean;
 use crate::diagnosis::ms;
-use crate::flow::fact::Cause;
 use crate::ledger::Tally;
 use crate::report::{Evidence, Finding, Fix, Severity};
 
@@ -40,7 +39,7 @@ const SHARE_OF_LIFE: i64 = 2;
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let (connection, client) = (subject.connection, subject.client());
-    let Some(tally) = subject.tally(Cause::Program, client) else { return };
+    let Some(tally) = &subject.program(client) else { return };
     if connection.is_udp
         || !connection.exchanges.is_request_response()
         || tally.count < FEWEST

@@ -4,7 +4,6 @@ use super::rule::{Check, rule};
 use super::subject::{Subject, human, percent};
 use super::windows::mean;
 use crate::diagnosis::ms;
-use crate::flow::fact::Cause;
 use crate::ledger::Tally;
 use crate::report::{Evidence, Finding, Fix, Severity, Vantage};
 
@@ -42,7 +41,7 @@ const SHARE_OF_EXCHANGES: i64 = 4;
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let (connection, server) = (subject.connection, 1 - subject.client());
     let exchanges = &connection.exchanges;
-    let Some(tally) = subject.tally(Cause::Program, server) else { return };
+    let Some(tally) = &subject.program(server) else { return };
     // A flow over UDP shows no round trip, so the path's part in an answer's delay is not known.
     if connection.is_udp
         || !exchanges.is_request_response()

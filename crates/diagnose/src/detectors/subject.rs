@@ -99,6 +99,11 @@ impl<'a> Subject<'a> {
         self.ledger.tallies.get(cause, end)
     }
 
+    /// All that the program of `end` took to answer.
+    pub(crate) fn program(&self, end: End) -> Option<Tally> {
+        self.ledger.program(self.connection, end)
+    }
+
     /// Where the capture was taken.
     pub(crate) fn vantage(&self) -> Vantage {
         vantage(self.connection)

@@ -19,10 +19,17 @@ pub(crate) const PROMPT_PROOF: u16 = 3;
 const ACK_HELD: i64 = 20_000_000;
 /// …unless the path's own round trip is so long that this share of it is still jitter.
 const ACK_HELD_SHARE: i64 = 2;
-/// Linux releases a corked tail when its 200 ms timer fires; with a tick of 4 ms and the timer wheel's
-/// rounding that is 204 to 212 ms later, more on a busy machine (`TCP_RTO_MIN`). A sleep of 200 ms ends
-/// within 1.5 ms. ns.
-const CORK: std::ops::Range<i64> = 201_500_000..225_000_000;
+/// The shortest retransmission timeout beyond the round trip, which is what a cork's timer waits (Linux
+/// `TCP_RTO_MIN`, `tcp_probe0_base`). ns.
+const RTO_MIN: i64 = 200_000_000;
+/// A round trip that has been measured only once may vary by so many times its length in that timer (RFC 6298
+/// section 2.2).
+const FIRST_VARIANCE: i64 = 2;
+/// The round trips a sender measures may be this much longer than the base one by what delays ACKs (Linux
+/// `TCP_DELACK_MIN`). ns.
+const DELAYED_SAMPLE: i64 = 40_000_000;
+/// Linux rounds a timer up, by one in so many of its length at most (the eight steps a level of its timer wheel).
+const WHEEL_SHARE: i64 = 8;
 /// After a small segment left although another was in flight, this many releases by ACK in a row must be
 /// seen before they count as holds again: a sender with TCP_NODELAY meets an ACK by chance now and then.
 const NODELAY_PROOF: u8 = 3;
@@ -222,7 +229,23 @@ impl Connection {
         half.sent_at + (half.freed_at - half.sent_at) / (2 * units)
     }
 
-    /// A tail that left about 200 ms after the rest of its message, freed by nothing: the cork's timer.
+    /// How long Linux waits before it sends what nothing has freed, a corked tail: the timer of zero-window probes,
+    /// one retransmission timeout from the moment on at which nothing is in flight (`tcp_check_probe_timer`).
+    fn cork_time(&self, end: End) -> std::ops::Range<i64> {
+        let base = self.base_round_trip().unwrap_or(0);
+        let latest = self.halves[end].rtt + self.reaction_part(end);
+        let smoothed = latest.clamp(base, base + base / JITTER_SHARE + DELAYED_SAMPLE);
+        let longest = smoothed + RTO_MIN.max(FIRST_VARIANCE * smoothed);
+        base + RTO_MIN..longest + longest / WHEEL_SHARE
+    }
+
+    /// Whether the capture is so near to `end` that the path between adds no jitter to the times its segments leave.
+    pub(crate) fn is_near(&self, end: End) -> bool {
+        self.reaction_part(end) <= RELEASE_TOLERANCE
+    }
+
+    /// A tail that left one retransmission timeout after the rest of its message, freed by nothing: the cork's timer,
+    /// or a program that happens to take as long.
     pub(crate) fn note_cork(
         &mut self,
         end: End,
@@ -231,17 +254,22 @@ impl Connection {
         full: bool,
         facts: &mut impl Facts,
     ) -> bool {
-        let half = &self.halves[end];
-        let since = half.sent_at.max(self.halves[1 - end].sent_at);
+        let (half, other) = (&self.halves[end], &self.halves[1 - end]);
+        let arrived = |time: i64| if time == NEVER { NEVER } else { time + self.reaction_part(end) };
+        let since = match half.sent_at.max(arrived(other.sent_at)) {
+            NEVER if Some(end) == self.client => self.established,
+            since => since,
+        };
+        // The timer runs from the write on, or from the ACK of what was in flight.
+        let armed = if half.sent_at > other.sent_at { since.max(arrived(half.freed_at)) } else { since };
         // An answer, or the tail of a message that was cut at the MSS; not a program that speaks every 200 ms.
-        let belongs = self.last_spoke != end || half.last_full;
-        let corked = !full && belongs && half.in_flight() == 0 && CORK.contains(&(now - since));
+        let belongs = self.last_spoke != end || half.last_full || half.sent_at == NEVER;
+        let fits = since != NEVER && self.cork_time(end).contains(&(now - armed));
+        let corked = !full && belongs && half.in_flight() == 0 && fits;
         if corked {
-            let first =
-                if since == half.sent_at { half.sent_number } else { self.halves[1 - end].sent_number };
-            let mut wait = self.wait(Cause::CorkTimeout, end, since, now, number);
-            wait.packets = [first, number, number];
-            wait.times = [since, now, now];
+            let (at, first) = (half.sent_at, half.sent_number).max((other.sent_at, other.sent_number));
+            let mut wait = Wait::new(Cause::CorkTimeout, end, (since, now), [first, number, number]);
+            wait.times[0] = at.max(self.first);
             facts.take(Fact::Wait(wait));
         }
         corked

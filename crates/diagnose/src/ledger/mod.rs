@@ -6,18 +6,18 @@
 //! duration because instants are booked one after the other and nowhere else.
 
 mod tally;
+mod ticks;
 mod timeline;
 
 pub use tally::{Case, Tallies, Tally};
+pub(crate) use ticks::Ended;
 use timeline::{Claim, Rank, Slot, Timeline};
 
 use crate::flow::Connection;
 use crate::flow::fact::{Cause, End, Fact, Facts, Wait};
 use crate::report::Line;
 
-/// Answers after the cork's 200 ms that make a habit…
-const CORK_COUNT: u64 = 3;
-/// …if they are this many times as frequent as other slow answers.
+/// Answers after a cork's time are a habit if they are this many times as frequent as other slow ones.
 const CORK_SHARE: u64 = 4;
 
 /// ns on each line of the report.
@@ -100,7 +100,7 @@ impl Ledger {
         }
         for (end, slot) in [Slot::Cork0, Slot::Cork1].into_iter().enumerate() {
             let own = if end == client { Line::ClientApp } else { Line::ServerApp };
-            let line = if self.is_corked(end) { Line::Nagle } else { own };
+            let line = if self.corked(connection, end) == Ended::ByTick { Line::Nagle } else { own };
             lines[line as usize] += self.timeline.booked(slot);
         }
         let held = self.timeline.booked(Slot::Hold);
@@ -123,12 +123,25 @@ impl Ledger {
         lines
     }
 
-    /// Whether what left `end` after the cork's 200 ms was corked: one such answer may as well be a program that
-    /// took that long, several and hardly any other slow ones are not.
-    pub(crate) fn is_corked(&self, end: End) -> bool {
-        let count = |cause| self.tallies.get(cause, end).map_or(0, |tally| tally.count);
-        let corked = count(Cause::CorkTimeout);
-        corked >= CORK_COUNT && corked >= CORK_SHARE * count(Cause::Program)
+    /// What ended the waits of `end` that a cork's timer may have ended. Where its program takes long at other times
+    /// as well, it has the likelier hand in these.
+    pub(crate) fn corked(&self, connection: &Connection, end: End) -> Ended {
+        let others = self.tallies.get(Cause::Program, end).map_or(0, |tally| tally.count);
+        match self.tallies.get(Cause::CorkTimeout, end) {
+            Some(tally) if tally.count >= CORK_SHARE * others => tally.ended(connection.is_near(end)),
+            _ => Ended::AnyTime,
+        }
+    }
+
+    /// All that the program of `end` took to answer: also what had a cork's length and not its timer's phase.
+    pub(crate) fn program(&self, connection: &Connection, end: End) -> Option<Tally> {
+        let sure = self.tallies.get(Cause::Program, end);
+        let alike = self.tallies.get(Cause::CorkTimeout, end);
+        let alike = alike.filter(|_| self.corked(connection, end) == Ended::AnyTime);
+        match (sure, alike) {
+            (Some(sure), Some(alike)) => Some(sure.clone().with(alike)),
+            (sure, alike) => sure.or(alike).cloned(),
+        }
     }
 
     /// How much of the time claimed as travelling the shortest round trip of the whole connection bears out:

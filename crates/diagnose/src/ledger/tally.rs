@@ -2,6 +2,7 @@
 
 use tcpwhy_wire::prefetch;
 
+use super::ticks::{Ended, Ticks};
 use crate::flow::fact::{Cause, End, Wait};
 
 /// Worst cases kept for each cause and side.
@@ -19,7 +20,7 @@ pub struct Case {
 }
 
 /// All waits of one cause on one side.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Tally {
     /// Why it waited.
     pub cause: Cause,
@@ -31,6 +32,8 @@ pub struct Tally {
     pub total: i64,
     /// The longest, longest first.
     worst: [Case; WORST],
+    /// Phases of the ends, where a cork's timer may have made them.
+    ticks: Option<Box<Ticks>>,
 }
 
 impl Tally {
@@ -40,10 +43,34 @@ impl Tally {
     }
 
     fn add(&mut self, wait: &Wait) {
-        let mut case = Case { length: wait.until - wait.from, packets: wait.packets, times: wait.times };
+        let case = Case { length: wait.until - wait.from, packets: wait.packets, times: wait.times };
+        if wait.cause == Cause::CorkTimeout {
+            self.ticks.get_or_insert_default().add(wait.until);
+        }
         self.total += case.length;
-        let kept = WORST.min(self.count as usize + 1);
         self.count += 1;
+        self.keep(case);
+    }
+
+    /// What ended these waits, if a cork's timer may have.
+    pub(crate) fn ended(&self, is_near: bool) -> Ended {
+        self.ticks.as_ref().map_or(Ended::AnyTime, |ticks| ticks.ended(is_near))
+    }
+
+    /// These waits and those of another cause on the same side.
+    pub(crate) fn with(mut self, other: &Self) -> Self {
+        for case in other.worst() {
+            self.count += 1;
+            self.keep(*case);
+        }
+        self.count += other.count - other.worst().len() as u64;
+        self.total += other.total;
+        self
+    }
+
+    /// Keeps a case that has just been counted, if it is among the longest.
+    fn keep(&mut self, mut case: Case) {
+        let kept = WORST.min(self.count as usize);
         if kept == WORST && self.count as usize > WORST && case.length <= self.worst[WORST - 1].length {
             return;
         }
@@ -76,7 +103,8 @@ impl Tallies {
             return tally.add(wait);
         }
         let none = Case { length: 0, packets: [0; 3], times: [0; 3] };
-        let mut tally = Tally { cause: wait.cause, end: wait.end, count: 0, total: 0, worst: [none; WORST] };
+        let mut tally =
+            Tally { cause: wait.cause, end: wait.end, count: 0, total: 0, worst: [none; WORST], ticks: None };
         tally.add(wait);
         self.0.reserve_exact(1);
         self.0.push(tally);
