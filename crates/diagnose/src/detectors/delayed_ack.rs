@@ -23,8 +23,8 @@ rule! {
     /// After a full segment a sender goes on the moment an ACK arrives that covers less than two full segments,
     /// or all that was on its way, and that came at least 20 ms (and half a round trip) later than the base
     /// round trip explains. Twice at least, from 20 ms in all and 2 % of the connection's life on, and not
-    /// where the same sender waits longer for the receiver's window: a program that does not read delays the
-    /// ACK, too.
+    /// where the same sender waits longer for the receiver's window, nor where the ACK covers several segments and
+    /// tells of a smaller window: a program that does not read delays the ACK, too.
     ///
     /// ## What to do
     /// At the receiver: `TCP_QUICKACK` after each `recv` (Linux), or the route option `quickack 1`. At the
@@ -80,7 +80,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 /// How long this sender waited for the receiver's window instead.
 fn waited_for_window(subject: &Subject<'_>, end: End) -> i64 {
     let waited = |cause| subject.tally(cause, end).map_or(0, |tally| tally.total);
-    waited(Cause::ReceiveWindow) + waited(Cause::ZeroWindow)
+    waited(Cause::ReceiveWindow) + waited(Cause::ZeroWindow) + waited(Cause::Unread)
 }
 
 fn evidence(subject: &Subject<'_>, tally: &Tally) -> Vec<Evidence> {
@@ -152,5 +152,30 @@ mod tests {
     #[test]
     fn an_ack_that_releases_nothing_cost_nothing() {
         assert!(findings("delayed-ack", &upload(40 * MS, 30 * MS)).is_empty());
+    }
+
+    /// Eight times four full segments, ACKed at once 40 ms later; each time the window is so many times 128 bytes
+    /// smaller.
+    fn in_fours(shrinks: u64) -> String {
+        let mut talk = Talk::near_client(200);
+        for round in 0..8 {
+            let now = MS + round * (40 * MS + 30);
+            (0..4).for_each(|piece| talk.data(now + piece, true, 1_460));
+            talk.ack_with(now + 40 * MS, false, 502 - shrinks * (round + 1));
+        }
+        talk.text()
+    }
+
+    #[test]
+    fn a_program_that_does_not_read_delays_the_ack() {
+        assert_eq!(findings("delayed-ack", &in_fours(0)).len(), 1);
+        // 45 x 128 = 5,760 of the 5,840 bytes of each round are still there when the ACK leaves.
+        let text = in_fours(45);
+        assert!(findings("delayed-ack", &text).is_empty());
+        let found = findings("zero-window", &text);
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((found.blame.side, found.count), (Blamed::Server, 7));
+        // Seven times 40.03 ms, less the path's 0.21 ms.
+        assert!((278.0..=279.5).contains(&found.cost_ms.0), "{found:?}");
     }
 }

@@ -90,8 +90,13 @@ impl Talk {
 
     /// A pure ACK of everything the other side has sent.
     pub(crate) fn ack(&mut self, us: u64, is_client: bool) {
+        self.ack_with(us, is_client, 502);
+    }
+
+    /// The same with this window, in units of 128 bytes.
+    pub(crate) fn ack_with(&mut self, us: u64, is_client: bool, window: u64) {
         let ack = self.sent[usize::from(is_client)];
-        self.line(us, is_client, &format!("[.], ack {ack}, win 502, length 0"));
+        self.line(us, is_client, &format!("[.], ack {ack}, win {window}, length 0"));
     }
 
     /// Both sides close at `us`, the client first.

@@ -24,12 +24,12 @@ const SHARE_OF_LIFE: i64 = 20;
 const LARGE_COST: i64 = 1_000_000_000;
 
 /// Waits of one sender for its receiver's window.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Windows<'a> {
     /// Waits while the window was zero.
     pub(crate) zero: Option<&'a Tally>,
     /// Waits for a full window because the receiver's program did not read.
-    pub(crate) unread: Option<&'a Tally>,
+    pub(crate) unread: Option<Tally>,
     /// Waits for a full window, a round trip each.
     pub(crate) small: Option<&'a Tally>,
 }
@@ -39,15 +39,18 @@ impl<'a> Windows<'a> {
     /// twice.
     pub(crate) fn of(subject: &'a Subject<'_>, end: End) -> Self {
         let zero = subject.tally(Cause::ZeroWindow, end);
+        let unread = subject.tally(Cause::Unread, end);
         let Some(full) = subject.tally(Cause::ReceiveWindow, end) else {
-            return Self { zero, ..Self::default() };
+            return Self { zero, unread: unread.cloned(), small: None };
         };
-        let is_mostly_zero = zero.is_some_and(|zero| zero.total >= full.total);
-        if is_mostly_zero || is_unread(subject, end, full, zero.is_some()) {
-            Self { zero, unread: Some(full), small: None }
-        } else {
-            Self { zero, unread: None, small: Some(full) }
+        let total = |tally: Option<&Tally>| tally.map_or(0, |tally| tally.total);
+        if total(zero) >= full.total || is_unread(subject, end, full, zero.is_some()) {
+            let unread = unread.map_or_else(|| full.clone(), |unread| unread.clone().with(full));
+            return Self { zero, unread: Some(unread), small: None };
         }
+        // What a program leaves unread makes its window small for the others, too.
+        let is_reader = total(zero) + total(unread) >= full.total;
+        Self { zero, unread: unread.cloned(), small: (!is_reader).then_some(full) }
     }
 }
 

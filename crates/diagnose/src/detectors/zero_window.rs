@@ -20,8 +20,11 @@ rule! {
     /// ## How it is detected
     /// The receiver announced a window of zero and data left as soon as it announced room again; or data had
     /// filled the announced window and the ACK that made room came much later than the path's base round
-    /// trip: by 10 ms and by half a round trip, on average. The time between is the cost. A window that is
-    /// merely too small makes room again one round trip later, which is another rule's case.
+    /// trip (by 10 ms and by half a round trip, on average), or after the window had shrunk to half of its size, as it
+    /// does while data lies unread. An ACK for several segments that comes 20 ms late with a smaller window than
+    /// before counts as well: Linux delays it only while its window cannot grow. The time between is the cost. A
+    /// window that is merely too small keeps its size and makes room again one round trip later, which is another
+    /// rule's case.
     ///
     /// ## What to do
     /// Look at what the receiving program does between two reads: a lock, a disk, a slow consumer behind a
@@ -44,7 +47,7 @@ const CONFIDENCE_FULL: f64 = 0.8;
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for end in 0..2 {
         let windows = Windows::of(subject, end);
-        let tallies = [windows.zero, windows.unread];
+        let tallies = [windows.zero, windows.unread.as_ref()];
         let cost: i64 = tallies.iter().flatten().map(|tally| tally.total).sum();
         if matters(subject, cost) {
             findings.push(finding(subject, end, tallies, cost));
@@ -220,5 +223,20 @@ mod tests {
         let text = upload(&[0, 0, 0, 0], "2920");
         assert!(findings("zero-window", &text).is_empty());
         assert_eq!(findings("small-receive-window", &text).len(), 1);
+    }
+
+    #[test]
+    fn a_small_window_that_the_program_leaves_full_once() {
+        // Two segments fill the window; half of it is free 10 ms later, all of it at once or, once, after 150 ms.
+        let mut pauses = [0; 21];
+        pauses[10] = 150;
+        let text = upload(&pauses, "1400");
+        let found = findings("zero-window", &text);
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(found.count, 1);
+        assert!((160.0..=160.1).contains(&found.cost_ms.0), "{found:?}");
+        // The others are the buffer's, but for the last: what leaves then had room.
+        let small = findings("small-receive-window", &text);
+        assert_eq!(small.iter().map(|finding| finding.count).collect::<Vec<_>>(), [19]);
     }
 }

@@ -22,6 +22,8 @@ pub enum Cause {
     ReceiveWindow,
     /// The receiver's window was zero.
     ZeroWindow,
+    /// The receiver's window was full, or its ACK late, because its program did not read what had arrived.
+    Unread,
     /// A lost segment was being repaired.
     Recovery,
     /// A retransmission timer had to expire.

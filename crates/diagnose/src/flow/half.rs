@@ -360,6 +360,20 @@ impl Half {
         self.small_end > self.acked - u64::from(self.freed_bytes) && self.small_end <= self.acked
     }
 
+    /// The receiver's window before the segment that freed this side last, bytes.
+    pub(crate) fn window_before(&self) -> u64 {
+        self.edge_before.saturating_sub(self.acked - u64::from(self.freed_bytes))
+    }
+
+    /// Whether the ACK that freed this side last came from a receiver whose program had not read: it covers two full
+    /// segments and more, which Linux ACKs at once as long as the window does not shrink (`__tcp_ack_snd_check`), and
+    /// the window has shrunk by one at least.
+    pub(crate) fn freed_without_reading(&self) -> bool {
+        let full = u64::from(self.full_size());
+        let window = self.edge.saturating_sub(self.acked);
+        self.scale_known && u64::from(self.freed_bytes) >= 2 * full && window + full <= self.window_before()
+    }
+
     /// Whether something is in flight that would make Nagle's algorithm hold a small segment: unACKed data
     /// that includes a small segment (Minshall's rule, the weaker one, so that it convicts under both).
     #[inline]

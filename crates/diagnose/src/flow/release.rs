@@ -150,8 +150,22 @@ impl Connection {
 
     pub(crate) fn publish_window_wait(&mut self, end: End, now: i64, number: u64, facts: &mut impl Facts) {
         let half = &self.halves[end];
-        let cause = if half.zero_window { Cause::ZeroWindow } else { Cause::ReceiveWindow };
+        let cause = match half.zero_window {
+            true => Cause::ZeroWindow,
+            false if self.was_unread(end, now) => Cause::Unread,
+            false => Cause::ReceiveWindow,
+        };
         facts.take(Fact::Wait(self.wait(cause, end, half.sent_at, now, number)));
+    }
+
+    /// Whether a full window opened again only because the receiver's program read at last: it had shrunk to half of
+    /// its largest size or less, since what had arrived lay unread, and much more than a round trip passed. A window
+    /// that is merely small keeps its size, and slides with every ACK.
+    fn was_unread(&self, end: End, now: i64) -> bool {
+        let half = &self.halves[end];
+        let shrunk = half.window_before() <= u64::from(half.max_window / 2);
+        let waited = |base| now - half.sent_at - base >= ack_held(base);
+        shrunk && self.base_round_trip().is_some_and(waited)
     }
 
     /// A full congestion window explains one base round trip; the rest is the receiver's ACK timer where one
@@ -175,7 +189,11 @@ impl Connection {
         // A queue lets ACKs through one after the other; one ACK for all, late, was held by the receiver.
         let alone = half.freed_bytes < 2 * half.full_size() || half.in_flight() == 0;
         let held = alone && now - since - base >= ack_held(base);
-        let rest = if held { Cause::DelayedAck } else { Cause::Queueing };
+        let rest = match held {
+            true if half.freed_without_reading() => Cause::Unread,
+            true => Cause::DelayedAck,
+            false => Cause::Queueing,
+        };
         let split = since + base;
         if base > 0 {
             facts.take(Fact::Wait(self.wait(Cause::CongestionWindow, end, since, split, number)));

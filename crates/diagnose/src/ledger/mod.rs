@@ -69,7 +69,7 @@ impl Ledger {
             Cause::CorkTimeout => (Slot::Cork1, Rank::Blocked),
             Cause::DelayedAck => (Slot::DelayedAck, Rank::Blocked),
             Cause::CongestionWindow => (Slot::Cwnd, Rank::Blocked),
-            Cause::ReceiveWindow | Cause::ZeroWindow => (Slot::Rwnd, Rank::Blocked),
+            Cause::ReceiveWindow | Cause::ZeroWindow | Cause::Unread => (Slot::Rwnd, Rank::Blocked),
             Cause::Recovery => (Slot::Recovery, Rank::Blocked),
             Cause::Timeout | Cause::SynTimeout => (Slot::Rto, Rank::Blocked),
             Cause::Queueing => (Slot::Queueing, Rank::Travelling),
