@@ -93,10 +93,7 @@ pub fn record<T>(setup: &Setup, work: impl Fn(&Place) -> Result<T>) -> Result<Re
 }
 
 /// One run of something that cannot be repeated, a user's command, say; and whether it is void.
-pub fn record_once<T>(
-    setup: &Setup,
-    work: impl FnOnce(&Place) -> Result<T>,
-) -> Result<(Recording<T>, bool)> {
+pub fn record_once<T>(setup: &Setup, work: impl FnOnce(&Place) -> Result<T>) -> Result<(Recording<T>, bool)> {
     let Recording { value, captures, lateness, voided, events } = attempt(setup, 0, work)?;
     let is_void = lateness.is_some_and(|lateness| emulator::is_void(&lateness, &setup.path));
     Ok((Recording { value: value?, captures, lateness, voided, events }, is_void))
