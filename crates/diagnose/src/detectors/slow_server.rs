@@ -2,8 +2,8 @@
 
 use super::rule::{Check, rule};
 use super::subject::{Subject, human, percent};
-use super::windows::mean;
 use crate::diagnosis::ms;
+use crate::flow::fact::Cause;
 use crate::ledger::Tally;
 use crate::report::{Evidence, Finding, Fix, Severity, Vantage};
 
@@ -16,12 +16,19 @@ rule! {
     /// innocent of it, and no socket option helps.
     ///
     /// ## How it is detected
-    /// The server's answer leaves 5 ms or more after the request could have reached it, and no ACK freed it.
-    /// A request that took longer than 40 ms to answer draws a pure ACK on the way, just as a stall by Nagle's
-    /// algorithm does, but then the *other* side speaks: that ACK released nothing. Reported where such answers
-    /// make up at least a quarter of the time spent in exchanges, and 10 ms. (A receiver that reads an upload slowly is late with its answer, too; the
-    /// windows' rules speak of that.) Captured far from the server, a queue
-    /// on the path looks the same; the confidence says so, and a capture at the server would settle it.
+    /// The server's answer leaves 5 ms or more after the request could have reached it (far from the server also
+    /// half a round trip, which may vary), and no ACK freed it. A request that took longer than 40 ms to answer
+    /// draws a pure ACK on the way, just as a stall by Nagle's algorithm does, but then the *other* side speaks:
+    /// that ACK released nothing. An answer to a request that was ACKed only after 200 ms or more is not counted:
+    /// the server's stack was silent too, so its first answer was probably lost. Work between two parts of an
+    /// answer counts as well, if all before it was ACKed or `TCP_NODELAY` is seen to be set.
+    ///
+    /// Reported where such times make up at least a quarter of the time spent in exchanges (half, where they are
+    /// below 20 ms on average), and 10 ms. A note where it is rare (one answer in twenty) and below 100 ms: a busy
+    /// machine does that. (A receiver that reads an upload slowly is late with its answer, too; the windows' rules
+    /// speak of that.) A server that keeps a beat of its own answers nothing: its messages are evenly apart,
+    /// wherever the client's fall between them. Captured far from the server, a queue on the path looks the same;
+    /// the confidence says so, and a capture at the server would settle it.
     ///
     /// ## What to do
     /// Profile the server's program, not the network. Its log with times, or `strace -f -r -e trace=network`,
@@ -35,82 +42,136 @@ rule! {
 
 /// Costs below this are nobody's trouble. ns.
 const SMALLEST_COST: i64 = 10_000_000;
-/// The program's part in exchanges, one in so many, from which on it is worth a word.
+/// The program's part in exchanges, one in so many, from which on it is worth a word…
 const SHARE_OF_EXCHANGES: i64 = 4;
+/// …and where answers take less than [`SHORT`] on average: ordinary work, unless hardly anything else takes time.
+const SHARE_IF_SHORT: i64 = 2;
+/// ns.
+const SHORT: i64 = 20_000_000;
+/// Fewer slow answers than one in so many are accidents…
+const RARE: u64 = 20;
+/// …and below this nobody waits noticeably for one: a busy machine's hiccup. ns.
+const NOTICED: i64 = 100_000_000;
+
+/// What the server's program took.
+#[derive(Clone, Copy, Debug)]
+struct Work {
+    /// Answers that it took time for, and all of them.
+    count: u64,
+    answers: u64,
+    /// What exchanges took as the client saw them, ns.
+    exchanges: i64,
+    /// In all, on average for an answer, and the longest at a time, ns.
+    total: i64,
+    mean: i64,
+    worst: i64,
+}
+
+/// The waits that were the server's program's: before answers, and within them.
+fn tallies(subject: &Subject<'_>) -> Vec<Tally> {
+    let server = 1 - subject.client();
+    // A single wait as long as a cork's may as well be a lost answer's timer.
+    let answers = subject.program(server).filter(|tally| tally.cause == Cause::Program || tally.count > 1);
+    answers.into_iter().chain(subject.tally(Cause::ProgramPause, server).cloned()).collect()
+}
+
+impl Work {
+    fn of(subject: &Subject<'_>, tallies: &[Tally]) -> Self {
+        let total = tallies.iter().map(|tally| tally.total).sum();
+        let worst = tallies.iter().filter_map(|tally| Some(tally.worst().first()?.length)).max();
+        let answers = subject.connection.exchanges.latency.count();
+        // Near the server an exchange is seen without its way from and to the client.
+        let unseen = subject.half(1 - subject.client()).part_or_zero().saturating_mul(answers as i64);
+        let exchanges = subject.connection.exchanges.total.saturating_add(unseen);
+        // An answer may have several pauses.
+        let count = tallies.iter().map(|tally| tally.count).sum::<u64>().min(answers.max(1));
+        let mean = total / count.max(1) as i64;
+        Self { count, answers, exchanges, total, mean, worst: worst.unwrap_or(0) }
+    }
+
+    fn is_worth_a_word(&self) -> bool {
+        let share = if self.mean < SHORT { SHARE_IF_SHORT } else { SHARE_OF_EXCHANGES };
+        self.total >= SMALLEST_COST.max(self.exchanges / share)
+    }
+
+    fn severity(&self) -> Severity {
+        let is_hiccup = self.count * RARE < self.answers && self.worst < NOTICED;
+        if is_hiccup { Severity::Note } else { SLOW_SERVER.severity }
+    }
+}
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let (connection, server) = (subject.connection, 1 - subject.client());
-    let exchanges = &connection.exchanges;
-    let Some(tally) = &subject.program(server) else { return };
     // A flow over UDP shows no round trip, so the path's part in an answer's delay is not known.
-    if connection.is_udp
-        || !exchanges.is_request_response()
-        || tally.total < SMALLEST_COST.max(exchanges.total / SHARE_OF_EXCHANGES)
-    {
+    if connection.is_udp || !connection.exchanges.is_request_response() {
+        return;
+    }
+    let tallies = tallies(subject);
+    let work = Work::of(subject, &tallies);
+    let Some(most) = tallies.iter().max_by_key(|tally| tally.total) else { return };
+    if !work.is_worth_a_word() {
         return;
     }
     findings.push(Finding {
         rule: SLOW_SERVER.name,
-        severity: SLOW_SERVER.severity,
+        severity: work.severity(),
         connection: Some(subject.id),
         blame: subject.blame(server),
-        count: tally.count,
-        cost_ms: ms(tally.total),
-        worst_ms: ms(tally.worst()[0].length),
-        confidence: confidence(subject, tally),
-        summary: subject.text(|| summary(subject, tally)),
-        evidence: evidence(subject, tally),
+        count: work.count,
+        cost_ms: ms(work.total),
+        worst_ms: ms(work.worst),
+        confidence: confidence(subject, work),
+        summary: subject.text(|| summary(subject, work, most.cause == Cause::ProgramPause)),
+        evidence: evidence(subject, most),
         fixes: subject.fixes(|| fixes(subject)),
     });
 }
 
 /// Near the server nothing but its program can have taken the time; far from it, a queue could have, the more
 /// likely the shorter the answer took against the round trip.
-fn confidence(subject: &Subject<'_>, tally: &Tally) -> f64 {
+fn confidence(subject: &Subject<'_>, work: Work) -> f64 {
     match (subject.vantage(), subject.connection.base_round_trip()) {
         (Vantage::Server, _) => 0.95,
-        (_, Some(base)) if mean(tally) >= base.saturating_mul(10) => 0.95,
-        (_, Some(base)) if mean(tally) >= base => 0.8,
+        (_, Some(base)) if work.mean >= base.saturating_mul(10) => 0.95,
+        (_, Some(base)) if work.mean >= base => 0.8,
         _ => 0.6,
     }
 }
 
-fn summary(subject: &Subject<'_>, tally: &Tally) -> String {
-    let exchanges = &subject.connection.exchanges;
-    let (count, all) = (tally.count, exchanges.latency.count());
-    let answers = match (count, all) {
+fn summary(subject: &Subject<'_>, work: Work, within: bool) -> String {
+    let answers = match (work.count, work.answers) {
         (1, 1) => "its only answer".to_owned(),
         (1, all) => format!("one of its {all} answers"),
         (count, all) if count >= all => format!("each of {all} answers"),
         (count, all) => format!("each of {count} of its {all} answers"),
     };
+    let average = if work.count == 1 { "" } else { " on average" };
+    let within = if within { ", most of it between their first part and their last" } else { "" };
     format!(
-        "The program of {} took {} for {answers} ({} at most): {} of the {} that exchanges took ({}). TCP is \
-         innocent of that time: nothing was on its way and nothing was held back.",
+        "The program of {} took {}{average} for {answers}{within} ({} at most): {} of the {} that exchanges took \
+         ({}). TCP is innocent of that time: nothing was on its way and nothing was held back.",
         subject.who(1 - subject.client()),
-        average(tally),
-        human(tally.worst()[0].length),
-        human(tally.total),
-        human(exchanges.total),
-        percent(tally.total.min(exchanges.total), exchanges.total),
+        human(work.mean),
+        human(work.worst),
+        human(work.total),
+        human(work.exchanges),
+        percent(work.total.min(work.exchanges), work.exchanges),
     )
 }
 
-fn average(tally: &Tally) -> String {
-    let average = human(mean(tally));
-    if tally.count == 1 { average } else { format!("{average} on average") }
-}
-
 fn evidence(subject: &Subject<'_>, tally: &Tally) -> Vec<Evidence> {
+    let is_pause = tally.cause == Cause::ProgramPause;
     subject.evidence(tally, |case| {
         let [asked, acked, answered] = case.packets;
-        let answer = format!("the answer leaves {} later", human(case.length));
+        let (before, what) =
+            if is_pause { ("a part of the answer", "the next part") } else { ("the request", "the answer") };
+        let answer = format!("{what} leaves {} later", human(case.length));
         let answer = if acked > asked && acked < answered {
             format!("{answer}; the ACK in packet {acked} released nothing")
         } else {
             answer
         };
-        ["the request".to_owned(), String::new(), answer]
+        [before.to_owned(), String::new(), answer]
     })
 }
 
@@ -136,7 +197,7 @@ fn fixes(subject: &Subject<'_>) -> Vec<Fix> {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{Talk, findings};
-    use crate::report::Blamed;
+    use crate::report::{Blamed, Severity};
 
     const MS: u64 = 1_000;
 
@@ -206,6 +267,177 @@ mod tests {
         // Six times 30 ms.
         assert!((found.cost_ms.0 - 180.0).abs() < 1.0, "{found:?}");
         assert_eq!(findings("split-write", &talk.text()).len(), 1);
+    }
+
+    /// Eight exchanges whose answer comes in two parts, `work` ms apart, over a round trip of 200 µs; the ACK of
+    /// the first part passes 40 ms after it, if the second is not there by then.
+    fn two_parts(work: u64) -> String {
+        let mut talk = Talk::near_client(200);
+        for number in 1..=8 {
+            let start = number * 100 * MS;
+            talk.data(start, true, 64);
+            talk.data(start + 250, false, 100);
+            if work > 40 {
+                talk.ack(start + 40 * MS + 250, true);
+            }
+            talk.data(start + work * MS + 250, false, 100);
+            talk.ack(start + work * MS + 300, true);
+        }
+        talk.text()
+    }
+
+    #[test]
+    fn work_between_two_parts_of_an_answer() {
+        // 60 ms: the ACK had come long before. 25 ms: the second part passes the first one in flight.
+        for (work, all) in [(60, 480.0), (25, 200.0)] {
+            let found = findings("slow-server", &two_parts(work));
+            let [found] = &found[..] else { panic!("{found:?}") };
+            assert_eq!((found.count, found.blame.side), (8, Blamed::Server));
+            assert!((found.cost_ms.0 - all).abs() < 0.1, "{found:?}");
+            assert!(found.summary.contains("between their first part and their last"), "{}", found.summary);
+            assert_eq!(found.evidence[0].note, "a part of the answer");
+        }
+    }
+
+    #[test]
+    fn a_part_that_an_ack_frees_was_held_and_not_worked_on() {
+        let mut talk = Talk::near_server(20 * MS);
+        for number in 1..=8 {
+            let start = number * 100 * MS;
+            talk.data(start, true, 64);
+            talk.data(start + 50, false, 100);
+            talk.ack(start + 60 * MS, true);
+            talk.data(start + 60 * MS + 30, false, 100);
+        }
+        assert!(findings("slow-server", &talk.text()).is_empty());
+    }
+
+    #[test]
+    fn a_part_shortly_behind_an_ack_may_have_been_held() {
+        // At the client, on a machine that is 3 ms late: the ACK leaves after 40 ms, and what it freed comes 3 ms later
+        // than the path allows. 10 ms later it was the program.
+        for (late, count) in [(3, 0), (10, 1)] {
+            let mut talk = Talk::near_client(MS);
+            for number in 1..=8 {
+                let start = number * 200 * MS;
+                talk.data(start, true, 64);
+                talk.data(start + MS, false, 100);
+                talk.ack(start + 41 * MS, true);
+                talk.data(start + (42 + late) * MS, false, 100);
+                talk.ack(start + (42 + late) * MS + 20, true);
+            }
+            assert_eq!(findings("slow-server", &talk.text()).len(), count, "{late}");
+        }
+    }
+
+    #[test]
+    fn an_ack_on_its_way_has_freed_nothing() {
+        // Over 20 ms: the ACK leaves the client 40 ms behind the first part, 5 ms before the second one comes.
+        let mut talk = Talk::near_client(20 * MS);
+        for number in 1..=8 {
+            let start = number * 100 * MS;
+            talk.data(start, true, 64);
+            talk.data(start + 20 * MS, false, 100);
+            talk.ack(start + 60 * MS, true);
+            talk.data(start + 65 * MS, false, 100);
+            talk.ack(start + 65 * MS + 20, true);
+        }
+        let found = findings("slow-server", &talk.text());
+        let [found] = &found[..] else { panic!("{found:?}") };
+        // Eight times 45 ms.
+        assert!((found.cost_ms.0 - 360.0).abs() < 0.1, "{found:?}");
+    }
+
+    #[test]
+    fn an_answer_that_was_lost_once_is_not_the_programs() {
+        // One answer of twelve comes 300 ms late; whether the server ACKed the request before tells why.
+        for (acked, count) in [(true, 1), (false, 0)] {
+            let mut talk = Talk::near_client(20 * MS);
+            for number in 1..=12 {
+                let start = number * 400 * MS;
+                let late = if number == 7 { 300 * MS } else { 0 };
+                talk.data(start, true, 64);
+                if late > 0 && acked {
+                    talk.ack(start + 60 * MS, false);
+                }
+                talk.data(start + 20 * MS + late, false, 64);
+                talk.ack(start + 20 * MS + late + 30, true);
+            }
+            assert_eq!(findings("slow-server", &talk.text()).len(), count, "{acked}");
+        }
+    }
+
+    #[test]
+    fn short_answers_are_work_unless_hardly_anything_else_takes_time() {
+        let found = findings("slow-server", &exchanges(MS, 15).text());
+        let [found] = &found[..] else { panic!("{found:?}") };
+        // Six times 15 ms.
+        assert!((found.cost_ms.0 - 90.0).abs() < 0.1, "{found:?}");
+        // 15 ms beside a path of 20 ms: less than half.
+        assert!(findings("slow-server", &exchanges(20 * MS, 15).text()).is_empty());
+    }
+
+    #[test]
+    fn a_single_hiccup_is_a_note() {
+        for (late, severity) in [(60, Severity::Note), (160, Severity::Advice)] {
+            let mut talk = Talk::near_client(200);
+            for number in 1..=30 {
+                let start = number * 200 * MS;
+                let think = if number == 20 { late * MS } else { 0 };
+                talk.data(start, true, 64);
+                talk.data(start + 250 + think, false, 64);
+            }
+            let found = findings("slow-server", &talk.text());
+            let [found] = &found[..] else { panic!("{found:?}") };
+            assert_eq!((found.count, found.severity), (1, severity));
+        }
+    }
+
+    #[test]
+    fn a_server_with_a_beat_of_its_own_answers_nothing() {
+        // 80 bytes every 50 ms down, 20 bytes every 33 ms up: each update seems to answer the input before it,
+        // 6 to 32 ms late.
+        let mut talk = Talk::near_server(20 * MS);
+        let mut messages: Vec<(u64, bool)> =
+            (1..40).map(|number| (number * 50 * MS + 7 * MS, false)).collect();
+        messages.extend((1..60).map(|number| (number * 33 * MS, true)));
+        messages.sort_unstable();
+        for (time, is_client) in messages {
+            talk.data(time, is_client, if is_client { 20 } else { 80 });
+        }
+        assert!(findings("slow-server", &talk.text()).is_empty());
+    }
+
+    #[test]
+    fn a_server_that_takes_now_long_and_now_short_has_no_beat() {
+        let mut talk = Talk::near_client(200);
+        let mut now = MS;
+        for number in 1..=30_u64 {
+            let think = 20 + number * 7 % 31;
+            talk.data(now, true, 64);
+            now += 200 + think * MS;
+            talk.data(now, false, 64);
+            now += 100;
+        }
+        assert_eq!(findings("slow-server", &talk.text()).len(), 1);
+    }
+
+    #[test]
+    fn two_200_ms_answers_are_the_programs_if_no_cork_is_seen() {
+        let mut talk = Talk::near_client(20 * MS);
+        for number in 1..=6 {
+            let start = number * 400 * MS;
+            let think = if number % 3 == 0 { 188 * MS } else { 150 * MS };
+            talk.data(start, true, 64);
+            talk.ack(start + 60 * MS, false);
+            talk.data(start + 20 * MS + think, false, 64);
+            talk.ack(start + 20 * MS + think + 30, true);
+        }
+        let found = findings("slow-server", &talk.text());
+        let [found] = &found[..] else { panic!("{found:?}") };
+        // Four times 150 ms, and twice 188 ms, 208 ms after the request passed.
+        assert_eq!(found.count, 6);
+        assert!((found.cost_ms.0 - 976.0).abs() < 0.1, "{found:?}");
     }
 
     #[test]

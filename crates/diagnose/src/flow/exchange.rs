@@ -1,10 +1,17 @@
 //! Requests and their answers: how long each exchange took.
 
+use tcpwhy_wire::prefetch;
+
 use super::quantiles::Quantiles;
 
 /// An answer that is resumed more often than this is a stream of messages; an answer flushed in parts, or a
 /// bulk one that TCP stops now and then, is resumed a few times. Per exchange.
 const RESUMED_MOST: u64 = 8;
+/// A server that works between the parts of its answers flushes each this often at most; from then on the "answer"
+/// may as well be a stream that a word from the client interrupts now and then. Per exchange.
+const FLUSHES_MOST: u64 = 3;
+/// Fewer exchanges show no habit of flushing, and no beat.
+const FEWEST: u64 = 5;
 
 /// Where request and answer stand.
 #[derive(Clone, Debug, Default)]
@@ -13,8 +20,8 @@ pub(crate) struct Exchanges {
     pub(crate) latency: Quantiles,
     /// Sum of the latencies, ns.
     pub(crate) total: i64,
-    /// Longest pauses inside answers, summed: large where the "answer" is a stream of its own, ns.
-    pub(crate) pauses: i64,
+    /// What the server's messages are apart; nothing where it spoke once.
+    pace: Option<Box<Pace>>,
     /// How often an answer went on after a pause.
     pub(crate) resumed: u32,
     /// When the last answer ended; 0 before there was one.
@@ -39,10 +46,16 @@ impl Exchanges {
     pub(crate) fn spoke(&mut self, is_client: bool, now: i64, free: bool) {
         match (self.state, is_client) {
             (State::Quiet, true) => (self.state, self.asked) = (State::Asked, now),
-            (State::Asked, false) => (self.state, self.answered) = (State::Answering, now),
+            (State::Asked, false) => {
+                if self.latency.count() > 0 {
+                    self.keep_pace(now, Some(now - self.asked));
+                }
+                (self.state, self.answered) = (State::Answering, now);
+            }
             (State::Answering, false) => {
                 self.resumed = self.resumed.saturating_add(1);
-                self.pauses += if free { now - self.answered } else { 0 };
+                let pause = if free { now - self.answered } else { 0 };
+                self.keep_pace(now, None).pauses += pause;
                 self.answered = now;
             }
             (State::Answering, true) => {
@@ -50,6 +63,25 @@ impl Exchanges {
                 (self.state, self.asked) = (State::Asked, now);
             }
             (State::Quiet, false) | (State::Asked, true) => {}
+        }
+    }
+
+    /// The server spoke, `delay` ns after it was asked if that began an answer.
+    fn keep_pace(&mut self, now: i64, delay: Option<i64>) -> &mut Pace {
+        let pace = self.pace.get_or_insert_default();
+        if let Some(delay) = delay {
+            pace.delayed(delay);
+        }
+        pace.spoke(now);
+        pace
+    }
+
+    /// Asks the processor for what an exchange counts on.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        self.latency.prefetch();
+        if let Some(pace) = self.pace.as_deref() {
+            prefetch::lines_of(pace);
         }
     }
 
@@ -75,11 +107,98 @@ impl Exchanges {
         self.latency.add(latency);
     }
 
-    /// Whether the traffic is request and response at all, rather than a stream with an occasional word back.
+    /// Whether the server is in the middle of an answer, and answers are no stream so far.
+    #[inline]
+    pub(crate) fn is_answering(&self) -> bool {
+        self.state == State::Answering && u64::from(self.resumed) <= RESUMED_MOST * (self.latency.count() + 1)
+    }
+
+    /// Whether the traffic is request and response at all, rather than a stream with an occasional word back, or
+    /// two beats that cross.
     pub(crate) fn is_request_response(&self) -> bool {
         let count = self.latency.count();
+        let Some(pace) = self.pace.as_deref() else { return count > 0 };
         count > 0
-            && self.pauses.saturating_mul(2) <= self.total
+            && (pace.pauses.saturating_mul(2) <= self.total || self.is_flushed(pace))
             && u64::from(self.resumed) <= RESUMED_MOST * count
+            && !(count >= FEWEST && pace.is_own())
+    }
+
+    /// Whether pauses inside answers are work between their parts, and not a beat that goes on meanwhile.
+    fn is_flushed(&self, pace: &Pace) -> bool {
+        let count = self.latency.count();
+        count >= FEWEST && u64::from(self.resumed) <= FLUSHES_MOST * count && !pace.is_even()
+    }
+}
+
+/// A server with a beat of its own does not answer what it seems to answer: its messages stay evenly apart
+/// wherever the other side's fall between them, so that its "delays" change and its gaps do not. One that answers
+/// cannot do that: a longer delay is a longer gap.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pace {
+    /// Longest pauses inside answers, summed: large where the "answer" is a stream of its own, ns.
+    pauses: i64,
+    /// When the server spoke last; 0 before it did.
+    spoke: i64,
+    /// The last gap between its messages and the last delay of an answer, ns; 0 before there was one.
+    gap: f32,
+    delay: f32,
+    /// Sum of the gaps, ns.
+    gaps: f32,
+    /// From gap to gap, and from delay to delay: the changes, summed, ns; and how many there were.
+    gap_change: f32,
+    delay_change: f32,
+    gap_changes: u32,
+    delay_changes: u32,
+}
+
+impl Pace {
+    /// Delays change this many times as much as gaps where the beat is the server's own. Behind a request, gaps
+    /// change at least as much as delays.
+    const OWN: f32 = 2.0;
+    /// Smaller changes are the wake-ups of a kernel. ns.
+    const NOISE: f32 = 1e6;
+    /// A beat's gaps change by less than one in so many: a timer of 10 ms late by a tick.
+    const EVEN: f32 = 8.0;
+
+    #[inline]
+    fn spoke(&mut self, now: i64) {
+        if self.spoke != 0 {
+            let gap = (now - self.spoke) as f32;
+            if self.gap != 0.0 {
+                self.gap_change += (gap - self.gap).abs();
+                self.gap_changes = self.gap_changes.saturating_add(1);
+            }
+            self.gap = gap;
+            self.gaps += gap;
+        }
+        self.spoke = now;
+    }
+
+    #[inline]
+    fn delayed(&mut self, delay: i64) {
+        let delay = delay as f32;
+        if self.delay != 0.0 {
+            self.delay_change += (delay - self.delay).abs();
+            self.delay_changes = self.delay_changes.saturating_add(1);
+        }
+        self.delay = delay;
+    }
+
+    /// Mean change from gap to gap and from delay to delay, ns.
+    fn changes(&self) -> (f32, f32) {
+        let mean = |sum: f32, count: u32| sum / count.max(1) as f32;
+        (mean(self.gap_change, self.gap_changes), mean(self.delay_change, self.delay_changes))
+    }
+
+    /// Whether the server keeps a beat of its own.
+    fn is_own(&self) -> bool {
+        let (gap, delay) = self.changes();
+        delay > Self::NOISE && delay > Self::OWN * gap
+    }
+
+    /// Whether the server's messages are evenly apart, those within an answer and those that begin one alike.
+    fn is_even(&self) -> bool {
+        self.gap_change * Self::EVEN <= self.gaps
     }
 }

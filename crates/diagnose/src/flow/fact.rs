@@ -38,6 +38,8 @@ pub enum Cause {
     Transfer,
     /// No wait of TCP's: the program took this long to answer.
     Program,
+    /// No wait of TCP's: the server's program took this long to go on with its answer.
+    ProgramPause,
 }
 
 /// One resolved wait of a sender.

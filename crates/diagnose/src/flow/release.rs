@@ -41,7 +41,13 @@ pub(crate) const STREAM_RUN: u16 = 3;
 const UNQUEUED: i64 = 100_000;
 /// A program that takes this long to answer is worth remembering: shorter answers are work, and remembering one
 /// costs a cache miss and 150 bytes. ns.
-const SLOW_ANSWER: i64 = 20_000_000;
+const SLOW_ANSWER: i64 = 5_000_000;
+/// …and longer than this share of the round trip to the capture point, which may vary by as much.
+const SLOW_SHARE: i64 = 2;
+/// A request that is ACKed only so late, by its answer or by what its own retransmission drew, shows no slow program:
+/// a stack ACKs within this time whatever its program does (Linux `TCP_DELACK_MAX`), and the shortest
+/// retransmission timer lasts as long (`TCP_RTO_MIN`), so the answer with the ACK in it was probably lost. ns.
+const LATEST_ACK: i64 = 200_000_000;
 
 impl Connection {
     /// Whether what left `end` now was freed by an ACK: one passed late enough to be the last it reacted to,
@@ -293,15 +299,50 @@ impl Connection {
         corked
     }
 
-    /// The program's own time before it answered the other side's data.
+    /// The program's own time before it answered the other side's data, or before a server went on with its answer.
     pub(crate) fn note_answer(&mut self, end: End, now: i64, number: u64, facts: &mut impl Facts) {
+        let least = SLOW_ANSWER.max(self.reaction_part(end) / SLOW_SHARE);
+        if self.last_spoke == end {
+            return self.note_pause(end, now, number, least, facts);
+        }
         let asked = &self.halves[1 - end];
         let since = asked.sent_at + asked.part_or_zero();
-        if self.last_spoke != end && asked.sent_at != NEVER && now - since >= SLOW_ANSWER {
+        if asked.sent_at != NEVER && now - since >= least && !self.was_silent(end) {
             let packets = [asked.sent_number, asked.freed_number, number];
             let times = [asked.sent_at, asked.freed_at, now];
             let cause = Cause::Program;
             facts.take(Fact::Wait(Wait { cause, end, from: since, until: now, packets, times }));
+        }
+    }
+
+    /// Whether the stack of `end`, the server, left a request without an ACK for longer than any stack delays one.
+    /// Only an ACK of data counts, not an answer's wider window.
+    fn was_silent(&self, end: End) -> bool {
+        let asked = &self.halves[1 - end];
+        self.client == Some(1 - end)
+            && asked.freed_bytes > 0
+            && asked.freed_at - asked.sent_at - asked.part_or_zero() >= LATEST_ACK
+    }
+
+    /// A server's own time between two parts of its answer. What left on its own was not held back: everything
+    /// before it was ACKed, or it passed a small segment in flight, which shows `TCP_NODELAY`.
+    fn note_pause(&mut self, end: End, now: i64, number: u64, least: i64, facts: &mut impl Facts) {
+        let half = &self.halves[end];
+        if half.sent_at == NEVER || self.client != Some(1 - end) || !self.exchanges.is_answering() {
+            return;
+        }
+        let is_acked = half.in_flight() == 0;
+        // An ACK that came shortly before may have freed it on a machine that was late, if it was there by then.
+        let part = self.reaction_part(end);
+        let freed = half.freed_at + part;
+        let may_be_freed = is_acked && now - half.freed_at >= part / EARLIEST_SHARE && now - freed < least;
+        if may_be_freed || !is_acked && !half.small_in_flight() {
+            return;
+        }
+        // Behind a full segment the program may have been waiting for its ACK.
+        let since = if half.last_full { half.sent_at.max(freed) } else { half.sent_at };
+        if now - since >= least {
+            facts.take(Fact::Wait(self.wait(Cause::ProgramPause, end, since, now, number)));
         }
     }
 

@@ -103,7 +103,7 @@ impl Table {
     pub(crate) fn probe_further(&self, index: u32) {
         let Record { connection, ledger } = self.get(index);
         ledger.tallies.prefetch();
-        connection.exchanges.latency.prefetch();
+        connection.exchanges.prefetch();
     }
 
     /// The record of `key`, starting with the guess that [`Table::probe`] made.

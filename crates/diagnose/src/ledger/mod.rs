@@ -74,7 +74,7 @@ impl Ledger {
             Cause::Timeout | Cause::SynTimeout => (Slot::Rto, Rank::Blocked),
             Cause::Queueing => (Slot::Queueing, Rank::Travelling),
             Cause::Transfer => (Slot::Transfer, Rank::Flowing),
-            Cause::Program => return self.tallies.add(wait),
+            Cause::Program | Cause::ProgramPause => return self.tallies.add(wait),
         };
         if rank == Rank::Flowing {
             self.spoken = self.spoken.max(wait.until);
