@@ -216,7 +216,7 @@ fn exchanges(connection: &Flow, lines: &Lines) -> Option<Exchanges> {
     if !exchanges.is_request_response() {
         return None;
     }
-    let latency = &exchanges.latency;
+    let latency = exchanges.latency.as_deref()?;
     Some(Exchanges {
         count: latency.count(),
         p50_ms: ms(latency.quantile(0.5)),

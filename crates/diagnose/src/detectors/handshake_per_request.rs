@@ -117,7 +117,7 @@ fn check(diagnosis: &Diagnosis, findings: &mut Vec<Finding>) {
 /// Whether a connection was seen from handshake to close and carried one exchange.
 fn is_one_request(connection: &Connection) -> bool {
     let is_closed = connection.reset || connection.halves.iter().all(|half| half.closed);
-    !connection.is_udp && connection.handshake > 0 && is_closed && connection.exchanges.latency.count() == 1
+    !connection.is_udp && connection.handshake > 0 && is_closed && connection.exchanges.number() == 1
 }
 
 fn several(diagnosis: &Diagnosis, group: &Group) -> Option<Finding> {

@@ -4,7 +4,7 @@ use super::subject::Subject;
 use crate::flow::connection::RELEASE_TOLERANCE;
 use crate::flow::fact::{Cause, End};
 use crate::flow::held::Held;
-use crate::flow::release::{STREAM_RUN, ack_held};
+use crate::flow::release::{STREAM_RUN, ack_held, fastest_reaction};
 use crate::flow::rhythm::Rhythm;
 use crate::ledger::{Case, Tally};
 use crate::report::Fix;
@@ -50,11 +50,14 @@ const STREAM_HELD: u64 = 60;
 /// ACK's arrival. But a stream that is held goes out several messages at a time: where fewer than this share
 /// (in percent) of segments differs from the smallest, the two beats fell together by chance.
 const STREAM_MERGED: u64 = 10;
-/// No reaction to an ACK is faster than the shortest round trip to the sender, less this share of it for the
-/// time in which the sender's host works on a SYN.
-const FASTEST_SHARE: i64 = 10;
+/// Reactions to ACKs take the round trip to the sender, and on average no more than this share of it beyond: what
+/// only happens to follow an ACK does so at any time.
+const REACTION_SHARE: i64 = 10;
 /// How sure holds are at best that were not captured near the sender.
 const FAR: f64 = 0.85;
+/// A bulk transfer with more holds than this for each answer is a stream whose tails nobody waits for. Messages in
+/// pieces have one or two: Nagle's algorithm sends all that has come together meanwhile at once.
+const HOLDS_OF_MESSAGE: u64 = 3;
 /// Costs below this are nobody's trouble. ns.
 const SMALLEST_COST: i64 = 10_000_000;
 /// …nor are those below one in so many of the time spent in exchanges.
@@ -71,7 +74,7 @@ impl<'a> Holds<'a> {
         let base = subject.connection.base_round_trip();
         let to_sender = if base.is_some() { subject.half(1 - end).part_or_zero() } else { 0 };
         let is_far = to_sender > RELEASE_TOLERANCE;
-        if is_far && held.mean_reaction() < to_sender - to_sender / FASTEST_SHARE {
+        if is_far && !are_reactions(held, to_sender) {
             return None;
         }
         let pattern = pattern(held, half.run_longest, half.rhythm.as_deref(), is_far)?;
@@ -84,7 +87,9 @@ impl<'a> Holds<'a> {
         let middle_of =
             |from: u64, count: u64| waits.quantile((from + count.div_ceil(2)) as f64 / waits.count() as f64);
         let (plain_length, all_length) = waits.split_at(limit);
-        let plain_share = plain_length as f64 / (all_length as f64).max(1.0);
+        let reactions = |count: u64| held.mean_reaction() as f64 * count as f64;
+        let plain_share = (plain_length as f64 + reactions(plain))
+            / (all_length as f64 + reactions(waits.count())).max(1.0);
         let plain_cost = (tally.total as f64 * plain_share.clamp(0.0, 1.0)) as i64;
         Some(Self {
             tally,
@@ -93,7 +98,7 @@ impl<'a> Holds<'a> {
             delayed,
             delayed_cost: tally.total - plain_cost,
             typical: middle_of(plain, delayed),
-            plain_typical: middle_of(0, plain),
+            plain_typical: middle_of(0, plain) + held.mean_reaction(),
             pattern,
             held,
             limit: limit + base.unwrap_or(part) - part,
@@ -119,9 +124,14 @@ impl<'a> Holds<'a> {
         case.length < self.limit
     }
 
-    /// Whether a cost of this many ns, in a finding, is worth a person's time.
-    pub(crate) fn is_worth(subject: &Subject<'_>, cost: i64) -> bool {
+    /// Whether what holds of `end` cost, in ns, is worth a person's time. Those inside a bulk transfer are not:
+    /// what is behind a held tail comes later still.
+    pub(crate) fn is_worth(subject: &Subject<'_>, end: End, cost: i64) -> bool {
         let exchanges = &subject.connection.exchanges;
+        let holds = subject.tally(Cause::NagleHold, end).map_or(0, |tally| tally.count);
+        if subject.half(end).is_bulk() && holds > HOLDS_OF_MESSAGE * exchanges.number() {
+            return false;
+        }
         let is_big_share = if exchanges.is_request_response() {
             cost.saturating_mul(SHARE_OF_EXCHANGES) >= exchanges.total
         } else {
@@ -129,6 +139,12 @@ impl<'a> Holds<'a> {
         };
         cost >= SMALLEST_COST && is_big_share
     }
+}
+
+/// Whether what followed the ACKs, seen far from the sender, did so as reactions do.
+fn are_reactions(held: &Held, to_sender: i64) -> bool {
+    let mean = held.mean_reaction();
+    mean >= fastest_reaction(to_sender) && mean <= to_sender + to_sender / REACTION_SHARE + RELEASE_TOLERANCE
 }
 
 /// How the program wrote what was held; `None` where its holds were chance.

@@ -23,7 +23,8 @@ rule! {
     /// other side in between, and their lengths are multiples of one unit. The time between two segments,
     /// divided by the units in the second, is the program's period, and has to be about the same for at least
     /// half of them. How old the oldest update in a segment is lies between that interval less one period and
-    /// the whole interval; the middle is given. The time is the same that `nagle-delayed-ack` or `nagle-hold`
+    /// the whole interval; where in between, the last update that left at once and the period tell (of the
+    /// periods that fit, the roundest is taken). The time is the same that `nagle-delayed-ack` or `nagle-hold`
     /// shows.
     ///
     /// ## What to do
@@ -51,7 +52,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             continue;
         };
         let Some(rhythm) = subject.half(end).rhythm.as_deref() else { continue };
-        if !is_merged(rhythm) || !Holds::is_worth(subject, holds.tally.total) {
+        if !is_merged(rhythm) || !Holds::is_worth(subject, end, holds.tally.total) {
             continue;
         }
         let tally = holds.tally;

@@ -16,11 +16,12 @@ rule! {
     /// wait for each other until the receiver's timer runs out. The network has nothing to do with it.
     ///
     /// ## How it is detected
-    /// A segment smaller than the MSS leaves its sender the moment a pure ACK arrives that leaves nothing in
-    /// flight, the receiver's program has not spoken in between, and the ACK came at least 20 ms later (and
-    /// half a round trip, on long paths) than the path's base round trip explains. A slow program on the other
-    /// side shows the same late ACK, but then the *other* side speaks next. A sender that was seen to send a
-    /// small segment while another was in flight has switched the algorithm off and is not suspected.
+    /// A segment smaller than the MSS leaves its sender the moment a pure ACK arrives that covers the small
+    /// segment before it, the receiver's program has not spoken in between, and the ACK came at least 20 ms
+    /// later (and half a round trip, on long paths) than the path's base round trip explains. Captured at the
+    /// receiver, the moment is one round trip after the ACK. A slow program on the other side shows the same
+    /// late ACK, but then the *other* side speaks next. A sender that was seen to send a small segment while
+    /// another was in flight has switched the algorithm off and is not suspected.
     ///
     /// ## What to do
     /// Best, hand the whole message to TCP at once: one `write`, or one `writev`/`sendmsg` with several
@@ -36,7 +37,7 @@ rule! {
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for end in 0..2 {
         let Some(holds) = Holds::of(subject, end) else { continue };
-        if holds.delayed == 0 || !Holds::is_worth(subject, holds.delayed_cost) {
+        if holds.delayed == 0 || !Holds::is_worth(subject, end, holds.delayed_cost) {
             continue;
         }
         let waited = human(holds.typical);

@@ -16,8 +16,9 @@ rule! {
     ///
     /// ## How it is detected
     /// As for `nagle-delayed-ack`: a segment smaller than the MSS leaves its sender the moment a pure ACK
-    /// arrives that leaves nothing in flight. But that ACK came when the path's base round trip let it come
-    /// (less than 20 ms, or half the round trip, later). Reported from 10 ms in all on, and only if that is at
+    /// arrives that covers the small segment before it (captured at the receiver: one round trip after that
+    /// ACK). But that ACK came when the path's base round trip let it come (less than 20 ms, or half the round
+    /// trip, later). Tails inside a bulk transfer do not count. Reported from 10 ms in all on, and only if that is at
     /// least 5 % of the time spent in exchanges (1 % of the connection's life where there are none).
     ///
     /// ## What to do
@@ -33,7 +34,7 @@ rule! {
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for end in 0..2 {
         let Some(holds) = Holds::of(subject, end) else { continue };
-        if holds.plain == 0 || !Holds::is_worth(subject, holds.plain_cost) {
+        if holds.plain == 0 || !Holds::is_worth(subject, end, holds.plain_cost) {
             continue;
         }
         let worst =
@@ -84,6 +85,28 @@ mod tests {
 
     const MS: u64 = 1_000;
 
+    const SHAKE: &str = "\
+        12:00:00.000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [S], seq 0, win 64240, options [mss 1460], length 0\n\
+        12:00:00.050000 IP 10.0.0.2.80 > 10.0.0.1.40000: Flags [S.], seq 0, ack 1, win 65160, options [mss 1460], length 0\n\
+        12:00:00.050020 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [.], ack 1, win 64240, length 0\n";
+
+    /// The client's data from `seq` on.
+    fn line(ms: f64, seq: u32, len: u32) -> String {
+        let (at, end) = (ms / 1e3, seq + len);
+        format!(
+            "12:00:{at:09.6} IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [P.], seq {seq}:{end}, ack 1, win 64240, length \
+             {len}\n"
+        )
+    }
+
+    /// The server's pure ACK.
+    fn ack(ms: f64, ack: u32) -> String {
+        let at = ms / 1e3;
+        format!(
+            "12:00:{at:09.6} IP 10.0.0.2.80 > 10.0.0.1.40000: Flags [.], ack {ack}, win 65160, length 0\n"
+        )
+    }
+
     /// Ten requests of 16 and 48 bytes over a round trip of `path` ms; the first piece is ACKed `held` ms
     /// later than that, and the second follows 20 µs behind the ACK.
     fn split_requests(path: u64, held: u64) -> Talk {
@@ -129,6 +152,73 @@ mod tests {
             talk.ack(start + 2 * MS, false);
             talk.data(start + 2 * MS + 20, true, 48);
             talk.data(start + 4 * MS, false, 100);
+        }
+        assert!(findings("nagle-hold", &talk.text()).is_empty());
+    }
+
+    /// Ten requests of 16 and 48 bytes, captured at the server 20 ms away: it ACKs the first piece at once, and the
+    /// second comes `later` µs after that ACK.
+    fn seen_from_the_server(later: u64) -> Talk {
+        let mut talk = Talk::near_server(20 * MS);
+        for number in 1..=10 {
+            let start = number * 400 * MS;
+            talk.data(start, true, 16);
+            talk.ack(start + 30, false);
+            talk.data(start + 30 + later, true, 48);
+            talk.data(start + 60 + later, false, 100);
+        }
+        talk
+    }
+
+    #[test]
+    fn captured_at_the_receiver_the_tail_follows_its_ack_by_a_round_trip() {
+        let found = findings("nagle-hold", &seen_from_the_server(20_050).text());
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((found.blame.side, found.count), (Blamed::Client, 10));
+        // Ten times 20.08 ms.
+        assert!((200.7..=200.9).contains(&found.cost_ms.0), "{found:?}");
+        assert!(found.summary.contains("typically 20."), "{}", found.summary);
+    }
+
+    #[test]
+    fn captured_at_the_receiver_what_comes_sooner_or_later_was_not_held() {
+        for later in [15 * MS, 24 * MS, 40 * MS] {
+            assert!(findings("nagle-hold", &seen_from_the_server(later).text()).is_empty(), "{later}");
+        }
+    }
+
+    /// A body of 3,000 bytes behind a header of 200: two full segments leave with the header, and the tail waits for
+    /// the header's ACK, not for theirs.
+    #[test]
+    fn a_tail_behind_full_segments_waits_for_the_ack_of_the_small_one() {
+        let mut text = String::from(SHAKE);
+        for number in 0..10 {
+            let (start, at) = (400.0 * f64::from(number + 1), 3_200 * number + 1);
+            text += &line(start, at, 200);
+            text += &line(start + 0.01, at + 200, 1_460);
+            text += &line(start + 0.02, at + 1_660, 1_460);
+            text += &ack(start + 50.0, at + 200);
+            text += &line(start + 50.02, at + 3_120, 80);
+            text += &ack(start + 50.06, at + 3_120);
+            text += &ack(start + 100.1, at + 3_200);
+        }
+        let found = findings("nagle-hold", &text);
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((found.blame.side, found.count), (Blamed::Client, 10));
+        // From the header to the tail: ten times 50.02 ms.
+        assert!((500.1..=500.3).contains(&found.cost_ms.0), "{found:?}");
+    }
+
+    #[test]
+    fn tails_of_a_bulk_transfer_are_nobodys_trouble() {
+        let mut talk = Talk::near_client(20 * MS);
+        for number in 1..=20 {
+            let start = number * 20 * MS + number * 40;
+            for piece in 0..10 {
+                talk.data(start + piece, true, 1_460);
+            }
+            talk.data(start + 10, true, 100);
+            talk.ack(start + 20 * MS, false);
         }
         assert!(findings("nagle-hold", &talk.text()).is_empty());
     }

@@ -79,7 +79,7 @@ impl Work {
     fn of(subject: &Subject<'_>, tallies: &[Tally]) -> Self {
         let total = tallies.iter().map(|tally| tally.total).sum();
         let worst = tallies.iter().filter_map(|tally| Some(tally.worst().first()?.length)).max();
-        let answers = subject.connection.exchanges.latency.count();
+        let answers = subject.connection.exchanges.number();
         // Near the server an exchange is seen without its way from and to the client.
         let unseen = subject.half(1 - subject.client()).part_or_zero().saturating_mul(answers as i64);
         let exchanges = subject.connection.exchanges.total.saturating_add(unseen);

@@ -41,7 +41,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             continue;
         };
         let tally = holds.tally;
-        if !Holds::is_worth(subject, tally.total) {
+        if !Holds::is_worth(subject, end, tally.total) {
             continue;
         }
         findings.push(Finding {
@@ -66,7 +66,7 @@ fn summary(subject: &Subject<'_>, end: End, holds: &Holds<'_>) -> String {
         true => "answers",
         false => "messages",
     };
-    let mechanism = match (Holds::is_worth(subject, holds.plain_cost), holds.delayed > 0) {
+    let mechanism = match (Holds::is_worth(subject, end, holds.plain_cost), holds.delayed > 0) {
         (true, true) => "nagle-delayed-ack and nagle-hold show",
         (true, false) => "nagle-hold shows",
         (false, _) => "nagle-delayed-ack shows",
@@ -86,7 +86,7 @@ fn summary(subject: &Subject<'_>, end: End, holds: &Holds<'_>) -> String {
 }
 
 fn how_often(subject: &Subject<'_>, count: u64) -> String {
-    let exchanges = subject.connection.exchanges.latency.count();
+    let exchanges = subject.connection.exchanges.number();
     match count {
         1 => "once".to_owned(),
         count if subject.connection.exchanges.is_request_response() && count <= exchanges => {

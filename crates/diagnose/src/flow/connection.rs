@@ -8,7 +8,7 @@ use tcpwhy_wire::{Socket, Tcp, TcpFlags};
 
 use super::exchange::Exchanges;
 use super::fact::{Cause, End, Fact, Facts, Wait};
-use super::half::{Acked, Half, NEVER, UNKNOWN};
+use super::half::{Acked, Half, NEVER, Small, UNKNOWN};
 use super::handshake::client_by_port;
 use super::rhythm::{MESSAGE_GAP, RHYTHM_RUN, Rhythm};
 use super::sequence;
@@ -355,8 +355,8 @@ impl Connection {
 
     #[allow(clippy::too_many_arguments, reason = "a segment's place and its packet")]
     fn record_send(&mut self, seq: u64, end: u64, number: u64, len: u32, full: bool, from: End, now: i64) {
-        let gap = now - self.halves[from].sent_at;
         let half = &mut self.halves[from];
+        let before = (now - half.sent_at, half.sent_len);
         half.bytes += end - half.next.max(seq);
         half.next = end;
         half.time_segment(end, now);
@@ -367,21 +367,24 @@ impl Connection {
         half.zero_window = false;
         half.max_len = half.max_len.max(len);
         if !full {
-            half.small_end = end;
+            half.small = Small::sent(end, len, number, now);
         }
-        if gap >= MESSAGE_GAP && !full {
-            self.keep_rhythm(from, now, len);
+        if before.0 >= MESSAGE_GAP && !full {
+            self.keep_rhythm(from, now, len, before);
         }
     }
 
-    /// Counts a message of a side that has been silent for a while.
-    pub(crate) fn keep_rhythm(&mut self, from: End, now: i64, len: u32) {
+    /// Counts a message of a side that has been silent for a while: since when, and behind how long a segment,
+    /// `before` tells.
+    pub(crate) fn keep_rhythm(&mut self, from: End, now: i64, len: u32, before: (i64, u32)) {
         let half = &mut self.halves[from];
         half.run = half.run.saturating_add(1);
         half.run_longest = half.run_longest.max(half.run);
         match &mut half.rhythm {
             Some(rhythm) => rhythm.add(half.sent_number, now, now - rhythm.last, len),
-            empty if half.run >= RHYTHM_RUN => *empty = Some(Box::new(Rhythm::starting(now, len))),
+            empty if half.run >= RHYTHM_RUN => {
+                *empty = Some(Box::new(Rhythm::starting(now, len, before.0, before.1)))
+            }
             _ => {}
         }
     }

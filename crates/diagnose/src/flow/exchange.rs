@@ -16,8 +16,8 @@ const FEWEST: u64 = 5;
 /// Where request and answer stand.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Exchanges {
-    /// Latency from a request's first segment to its answer's last.
-    pub(crate) latency: Quantiles,
+    /// Latency from a request's first segment to its answer's last; nothing where nobody answers.
+    pub(crate) latency: Option<Box<Quantiles>>,
     /// Sum of the latencies, ns.
     pub(crate) total: i64,
     /// What the server's messages are apart; nothing where it spoke once.
@@ -47,7 +47,7 @@ impl Exchanges {
         match (self.state, is_client) {
             (State::Quiet, true) => (self.state, self.asked) = (State::Asked, now),
             (State::Asked, false) => {
-                if self.latency.count() > 0 {
+                if self.number() > 0 {
                     self.keep_pace(now, Some(now - self.asked));
                 }
                 (self.state, self.answered) = (State::Answering, now);
@@ -79,7 +79,9 @@ impl Exchanges {
     /// Asks the processor for what an exchange counts on.
     #[inline]
     pub(crate) fn prefetch(&self) {
-        self.latency.prefetch();
+        if let Some(latency) = self.latency.as_deref() {
+            prefetch::lines_of(latency);
+        }
         if let Some(pace) = self.pace.as_deref() {
             prefetch::lines_of(pace);
         }
@@ -104,19 +106,24 @@ impl Exchanges {
     fn count(&mut self) {
         let latency = self.answered - self.asked;
         self.total += latency;
-        self.latency.add(latency);
+        self.latency.get_or_insert_default().add(latency);
+    }
+
+    /// How many exchanges there were.
+    pub(crate) fn number(&self) -> u64 {
+        self.latency.as_ref().map_or(0, |latency| latency.count())
     }
 
     /// Whether the server is in the middle of an answer, and answers are no stream so far.
     #[inline]
     pub(crate) fn is_answering(&self) -> bool {
-        self.state == State::Answering && u64::from(self.resumed) <= RESUMED_MOST * (self.latency.count() + 1)
+        self.state == State::Answering && u64::from(self.resumed) <= RESUMED_MOST * (self.number() + 1)
     }
 
     /// Whether the traffic is request and response at all, rather than a stream with an occasional word back, or
     /// two beats that cross.
     pub(crate) fn is_request_response(&self) -> bool {
-        let count = self.latency.count();
+        let count = self.number();
         let Some(pace) = self.pace.as_deref() else { return count > 0 };
         count > 0
             && (pace.pauses.saturating_mul(2) <= self.total || self.is_flushed(pace))
@@ -126,7 +133,7 @@ impl Exchanges {
 
     /// Whether pauses inside answers are work between their parts, and not a beat that goes on meanwhile.
     fn is_flushed(&self, pace: &Pace) -> bool {
-        let count = self.latency.count();
+        let count = self.number();
         count >= FEWEST && u64::from(self.resumed) <= FLUSHES_MOST * count && !pace.is_even()
     }
 }

@@ -12,6 +12,9 @@ const ETHERNET_MSS: u32 = 1460;
 const TIMESTAMP_LEN: u32 = 12;
 /// Below this window the sender does not bound its segments to half of it (Linux `tcp_bound_to_half_wnd`).
 const SMALLEST_HALVED_WINDOW: u32 = 536;
+/// Segments are a bulk transfer's if their average is at least this share (in percent) of a full one: at most one
+/// in five is the tail of something.
+const BULK: u64 = 80;
 /// "No time yet", small enough that any difference to it is large.
 pub(crate) const NEVER: i64 = i64::MIN / 4;
 /// "No estimate yet" of a path's part.
@@ -29,8 +32,8 @@ pub(crate) struct Half {
     /// The edge as the sender knew it when its present burst began, and when that was.
     pub(crate) known_edge: u64,
     pub(crate) known_at: i64,
-    /// End of the last segment that was smaller than the MSS (Minshall's SND.SML).
-    pub(crate) small_end: u64,
+    /// The last segment that was smaller than the MSS.
+    pub(crate) small: Small,
     /// Last data sent: when, in which packet, and how long it was.
     pub(crate) sent_at: i64,
     pub(crate) sent_number: u64,
@@ -64,6 +67,7 @@ pub(crate) struct Half {
     pub(crate) closed: bool,
     pub(crate) last_full: bool,
     pub(crate) freed_pure: bool,
+    pub(crate) small_acked_pure: bool,
     pub(crate) zero_window: bool,
     pub(crate) mss: u16,
     pub(crate) max_len: u32,
@@ -89,6 +93,58 @@ pub(crate) struct Half {
     pub(crate) slow: u16,
     pub(crate) rhythm: Option<Box<Rhythm>>,
     pub(crate) holds: Option<Box<Held>>,
+}
+
+/// A segment smaller than the MSS, behind which Nagle's algorithm holds the next such one. Kept small: every
+/// connection has two.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Small {
+    /// Its end (Minshall's SND.SML).
+    pub(crate) end: u64,
+    /// When it passed.
+    pub(crate) sent_at: i64,
+    /// Its payload, bytes.
+    pub(crate) len: u32,
+    /// How much later the ACK passed that covered it, µs, rounded up; `NOT_YET` before.
+    acked_after: u32,
+    /// Both packets' numbers, their low 32 bits.
+    sent_number: u32,
+    acked_number: u32,
+}
+
+/// No ACK yet.
+const NOT_YET: u32 = u32::MAX;
+
+impl Default for Small {
+    fn default() -> Self {
+        Self { end: 0, sent_at: NEVER, len: 0, acked_after: NOT_YET, sent_number: 0, acked_number: 0 }
+    }
+}
+
+impl Small {
+    /// A segment of `len` bytes up to `end`, in packet `number`.
+    pub(crate) fn sent(end: u64, len: u32, number: u64, sent_at: i64) -> Self {
+        Self { end, sent_at, len, sent_number: number as u32, ..Self::default() }
+    }
+
+    /// Its ACK, packet `number`, passes.
+    fn take_ack(&mut self, number: u64, now: i64) {
+        let after = (now - self.sent_at).unsigned_abs().div_ceil(1_000);
+        self.acked_after = u32::try_from(after).unwrap_or(NOT_YET);
+        self.acked_number = number as u32;
+    }
+
+    /// When its ACK passed, ns; `NEVER` before.
+    #[inline]
+    pub(crate) fn acked_at(&self) -> i64 {
+        if self.acked_after == NOT_YET { NEVER } else { self.sent_at + i64::from(self.acked_after) * 1_000 }
+    }
+
+    /// Which packets they were, seen from packet `number`.
+    pub(crate) fn packets(&self, number: u64) -> [u64; 2] {
+        let before = |low: u32| number - u64::from((number as u32).wrapping_sub(low));
+        [before(self.sent_number), before(self.acked_number)]
+    }
 }
 
 /// State of a direction that has lost something: kept apart, since most never do.
@@ -151,7 +207,7 @@ impl Default for Half {
             edge: 0,
             known_edge: 0,
             known_at: NEVER,
-            small_end: 0,
+            small: Small::default(),
             sent_at: NEVER,
             sent_number: 0,
             sent_len: 0,
@@ -174,6 +230,7 @@ impl Default for Half {
             closed: false,
             last_full: false,
             freed_pure: false,
+            small_acked_pure: false,
             zero_window: false,
             mss: 0,
             max_len: 0,
@@ -218,7 +275,7 @@ impl Half {
         if !self.started {
             self.started = true;
             self.next = sequence::first(seq);
-            (self.acked, self.small_end) = (self.next, 0);
+            (self.acked, self.small.end) = (self.next, 0);
         }
     }
 
@@ -276,6 +333,11 @@ impl Half {
         if halved { payload.min(self.max_window / 2) } else { payload }.max(1)
     }
 
+    /// Whether nearly all that was sent went in full segments.
+    pub(crate) fn is_bulk(&self) -> bool {
+        self.bytes * 100 >= u64::from(self.segments) * u64::from(self.full_size()) * BULK
+    }
+
     /// Starts timing the byte before `end` unless one is being timed.
     #[inline]
     pub(crate) fn time_segment(&mut self, end: u64, now: i64) {
@@ -322,6 +384,10 @@ impl Half {
         self.zero_window |= window == 0;
         if bytes > 0 {
             self.sample(ack, now);
+            if self.small_in_flight() && self.small.end <= ack {
+                self.small.take_ack(number, now);
+                self.small_acked_pure = pure;
+            }
             self.acked = ack;
             self.dup_acks = 0;
         } else if pure && was_in_flight > 0 && edge == self.edge && ack == self.acked {
@@ -354,12 +420,6 @@ impl Half {
         Acked { bytes, was_in_flight, before }
     }
 
-    /// Whether the last freeing ACK covered a small segment, the kind that Nagle's algorithm in Minshall's form waits
-    /// for even behind full ones.
-    pub(crate) fn freed_small(&self) -> bool {
-        self.small_end > self.acked - u64::from(self.freed_bytes) && self.small_end <= self.acked
-    }
-
     /// The receiver's window before the segment that freed this side last, bytes.
     pub(crate) fn window_before(&self) -> u64 {
         self.edge_before.saturating_sub(self.acked - u64::from(self.freed_bytes))
@@ -378,7 +438,7 @@ impl Half {
     /// that includes a small segment (Minshall's rule, the weaker one, so that it convicts under both).
     #[inline]
     pub(crate) fn small_in_flight(&self) -> bool {
-        self.small_end > self.acked
+        self.small.end > self.acked
     }
 }
 

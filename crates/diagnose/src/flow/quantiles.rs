@@ -1,7 +1,5 @@
 //! Quantiles of durations in little memory: a sparse histogram with logarithmic buckets.
 
-use tcpwhy_wire::prefetch;
-
 /// Buckets per doubling: a value is known to one part in 64, so a quantile is at most 0.8 % off.
 const PER_OCTAVE: u64 = 64;
 
@@ -38,14 +36,6 @@ impl Quantiles {
             self.recent.clear();
         }
         self.recent.push(bucket_of(other));
-    }
-
-    /// Asks the processor for the place of the next duration.
-    #[inline]
-    pub(crate) fn prefetch(&self) {
-        if let Some(last) = self.recent.last() {
-            prefetch::lines_of(last);
-        }
     }
 
     /// All buckets with their counts, sorted.

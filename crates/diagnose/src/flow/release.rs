@@ -7,9 +7,13 @@
 use super::connection::{Connection, JITTER_SHARE, PROMPT, RELEASE_TOLERANCE};
 use super::fact::{Cause, End, Fact, Facts, Wait};
 use super::half::NEVER;
+use super::rhythm::MESSAGE_GAP;
 
 /// An ACK that passed later than this share of the round trip to the sender cannot have reached it yet.
 const EARLIEST_SHARE: i64 = 2;
+/// No reaction to an ACK is faster than the shortest round trip to the sender, less this share of it for the
+/// time in which the sender's host works on a SYN.
+const FASTEST_SHARE: i64 = 10;
 /// A hold shorter than the tolerance cannot be told from a program that was about to write.
 const SHORTEST_HOLD: i64 = RELEASE_TOLERANCE;
 /// This many prompt reactions of a host show that the capture was made there.
@@ -59,7 +63,7 @@ impl Connection {
         half.freed_at >= half.known_at
             && half.freed_first != NEVER
             && now - half.freed_at <= self.reaction_most(end)
-            && now - half.freed_first >= part / EARLIEST_SHARE
+            && (part <= RELEASE_TOLERANCE || now - half.freed_first >= part / EARLIEST_SHARE)
     }
 
     /// The longest a segment of `end` may follow the packet that freed it, at the capture point.
@@ -80,32 +84,31 @@ impl Connection {
         full: bool,
         facts: &mut impl Facts,
     ) -> bool {
-        let half = &self.halves[from];
-        if half.is_repairing() {
+        if self.halves[from].is_repairing() {
             return false;
         }
-        if half.sent_at == NEVER || !self.is_freed(from, now) {
-            if half.sent_at != NEVER && !full && half.small_in_flight() {
-                self.halves[from].nodelay = NODELAY_PROOF;
-            }
-            self.note_idle_ack(from);
-            if self.note_cork(from, now, number, full, facts) {
-                return false;
-            }
-            self.note_answer(from, now, number, facts);
-            return true;
+        if !full && self.defies_nagle(from, now) {
+            self.halves[from].nodelay = NODELAY_PROOF;
         }
+        let half = &self.halves[from];
+        let (was_full, freed) = (half.last_full, half.sent_at != NEVER && self.is_freed(from, now));
         let room = self.known_edge(from).saturating_sub(half.next);
         let no_room = half.scale_known && room < u64::from(len.min(half.full_size()));
-        if half.zero_window || no_room {
+        if freed && (half.zero_window || no_room) {
             self.publish_window_wait(from, now, number, facts);
-        } else if full || (half.last_full && !half.freed_small()) {
+        } else if !full && self.is_hold(from, now) {
+            self.publish_hold(from, now, number, len, facts);
+        } else if freed && (full || was_full) {
             self.publish_congestion_wait(from, now, number, facts);
-        } else if !self.is_hold(from, now) {
+        } else {
+            if !freed {
+                self.note_idle_ack(from);
+                if self.note_cork(from, now, number, full, facts) {
+                    return false;
+                }
+            }
             self.note_answer(from, now, number, facts);
             return true;
-        } else {
-            self.publish_hold(from, now, number, len, facts);
         }
         false
     }
@@ -120,22 +123,40 @@ impl Connection {
         }
     }
 
-    /// Whether the ACK that freed a small segment is the one that Nagle's algorithm waits for: a pure one that
-    /// leaves nothing in flight, with no data behind it that the program could be answering instead.
+    /// Whether Nagle's algorithm had been holding the small segment that leaves now: it follows, by the sender's
+    /// reaction time, a pure ACK of the small segment before it. Linux waits for that one alone (Minshall), even
+    /// if full ones behind it are still in flight; where nothing follows the small one, so does everybody. With
+    /// data behind the ACK, the program could be answering that data instead.
     pub(crate) fn is_hold(&mut self, end: End, now: i64) -> bool {
-        // Far from the sender, what follows an ACK sooner than the path allows cannot have been freed by it.
         let part = self.reaction_part(end);
         let half = &self.halves[end];
-        let fits = half.freed_pure
-            && (part <= RELEASE_TOLERANCE || now - half.freed_at >= part)
-            && half.in_flight() == 0
-            && half.freed_at - half.sent_at >= SHORTEST_HOLD
-            && self.halves[1 - end].sent_at <= half.freed_at;
+        let reaction = now - half.small.acked_at().min(now);
+        let fits = half.small_acked_pure
+            && !half.small_in_flight()
+            && reaction <= self.reaction_most(end)
+            && reaction >= fastest_reaction(part)
+            && !self.went_on_since(end, half.small.acked_at())
+            && now - half.small.sent_at >= SHORTEST_HOLD
+            && self.halves[1 - end].sent_at <= half.small.acked_at();
         if fits && half.nodelay > 0 {
             self.halves[end].nodelay -= 1;
             return false;
         }
         fits
+    }
+
+    /// Whether the ACK that passed at `acked_at` has already released something: far from the sender, what passes
+    /// sooner than it can have reached the sender had left before.
+    fn went_on_since(&self, end: End, acked_at: i64) -> bool {
+        self.halves[end].sent_at > acked_at + fastest_reaction(self.reaction_part(end))
+    }
+
+    /// Whether a small segment leaves while another one is on its way, which Nagle's algorithm forbids. An ACK
+    /// that has passed here may not have reached the sender yet.
+    fn defies_nagle(&self, end: End, now: i64) -> bool {
+        let half = &self.halves[end];
+        let too_soon = now - half.small.acked_at().min(now) < fastest_reaction(self.reaction_part(end));
+        half.small_in_flight() || (half.small.end != 0 && too_soon)
     }
 
     /// The window's right edge as the sender knew it when it fell silent. Where the capture is far from the
@@ -207,27 +228,24 @@ impl Connection {
         facts.take(Fact::Wait(self.wait(rest, end, split, now, number)));
     }
 
-    /// A small segment left the moment all in flight was ACKed: Nagle's algorithm had been holding it.
+    /// A small segment left the moment the one before it was ACKed: Nagle's algorithm had been holding it.
     pub(crate) fn publish_hold(&mut self, end: End, now: i64, number: u64, len: u32, facts: &mut impl Facts) {
-        let wait = self.wait(Cause::NagleHold, end, self.written_at(end, len), now, number);
-        self.note_reaction(end, now);
+        let from = self.written_at(end, now, len);
         let half = &mut self.halves[end];
-        half.holds.get_or_insert_default().add(
-            half.freed_at - half.sent_at,
-            now - half.freed_at,
-            half.sent_len,
-            len,
-        );
-        if let Some(rhythm) = &mut half.rhythm {
-            let units = rhythm.units(len);
-            rhythm.periods.add((now - half.sent_at) / units);
-        }
-        facts.take(Fact::Wait(wait));
+        let small = half.small;
+        let [first, ack] = small.packets(number);
+        let packets = [first, ack, number];
+        let acked_at = small.acked_at().min(now);
+        let times = [small.sent_at, acked_at, now];
+        let (wait, reaction) = (acked_at - small.sent_at, now - acked_at);
+        half.holds.get_or_insert_default().add(wait, reaction, small.len, len);
+        self.note_reaction(end, now);
+        facts.take(Fact::Wait(Wait { cause: Cause::NagleHold, end, from, until: now, packets, times }));
     }
 
     /// Learns from a release how near the capture is to the sender, where no handshake told.
     pub(crate) fn note_reaction(&mut self, end: End, now: i64) {
-        let reaction = now - self.halves[end].freed_at;
+        let reaction = now - self.halves[end].small.acked_at().min(now);
         let host = &mut self.halves[end];
         if reaction > PROMPT {
             host.slow = host.slow.saturating_add(1);
@@ -241,16 +259,14 @@ impl Connection {
     }
 
     /// When the program probably wrote what was held. The packets give bounds only: between the segment
-    /// before and the release. Pieces of one message are written at once, so the wait began with the segment
-    /// before. A stream of updates keeps its own time: `n` of them in one segment were written over the whole
-    /// interval, the first of them on average half a period after the segment before.
-    pub(crate) fn written_at(&self, end: End, len: u32) -> i64 {
-        let half = &self.halves[end];
-        let units = half.rhythm.as_ref().map_or(1, |rhythm| rhythm.units(len));
-        if half.run < STREAM_RUN {
-            return half.sent_at;
-        }
-        half.sent_at + (half.freed_at - half.sent_at) / (2 * units)
+    /// before and the release. Pieces of one message are written at once, so the wait began with the small segment
+    /// before, whatever full ones left in between. A stream of updates keeps its own time, which its rhythm knows.
+    fn written_at(&mut self, end: End, now: i64, len: u32) -> i64 {
+        let half = &mut self.halves[end];
+        let (since, is_run) = (half.small.sent_at, half.run >= STREAM_RUN);
+        let Some(rhythm) = half.rhythm.as_mut().filter(|_| now - since >= MESSAGE_GAP) else { return since };
+        let written = rhythm.hold(since, now, len);
+        if is_run && !rhythm.is_in_pieces() { written } else { since }
     }
 
     /// How long Linux waits before it sends what nothing has freed, a corked tail: the timer of zero-window probes,
@@ -359,6 +375,11 @@ impl Connection {
         let round_trip = half.rtt + self.halves[1 - from].part_or_zero();
         room < u64::from(half.full_size()) && round_trip <= base + base.max(UNQUEUED)
     }
+}
+
+/// The least time, at the capture point, from an ACK to what it released, where the sender is `part` away.
+pub(crate) fn fastest_reaction(part: i64) -> i64 {
+    if part <= RELEASE_TOLERANCE { 0 } else { part - part / FASTEST_SHARE }
 }
 
 /// From how much beyond the base round trip on an ACK counts as held.

@@ -10,6 +10,9 @@ pub(crate) const MESSAGE_GAP: i64 = 5_000_000;
 /// have none.
 pub(crate) const RHYTHM_RUN: u16 = 2;
 
+/// Pieces of messages are held in at least one of so many messages.
+const TURNS: u64 = 3;
+
 /// What is remembered of one direction's messages.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rhythm {
@@ -27,15 +30,80 @@ pub(crate) struct Rhythm {
     /// The first message's time and the last one's.
     pub(crate) first: i64,
     pub(crate) last: i64,
+    /// A message that left when it was written, and how many units were sent since.
+    begun: i64,
+    count: i64,
+    /// Bounds of the program's period, ns: by the time a message left all its units had been written, and the unit
+    /// after them had not.
+    least_period: i64,
+    most_period: i64,
+    /// Whether the message that leaves now had been held, and whether the one before it had.
+    is_held: bool,
+    was_held: bool,
+    /// Held messages that followed a held one, and that did not.
+    in_a_row: u32,
+    alone: u32,
     /// The message that ended the longest gap: which packet, and when.
     pub(crate) latest_number: u64,
     pub(crate) latest_at: i64,
 }
 
 impl Rhythm {
-    /// A rhythm that begins with a message of `len` bytes at `time`.
-    pub(crate) fn starting(time: i64, len: u32) -> Self {
-        Self { unit: len, single: 1, first: time, last: time, ..Self::default() }
+    /// A rhythm that begins with a message of `len` bytes at `time`, `gap` ns after another one, which had
+    /// `len_before` bytes.
+    pub(crate) fn starting(time: i64, len: u32, gap: i64, len_before: u32) -> Self {
+        let units = if len.is_multiple_of(len_before.max(1)) { (len / len_before.max(1)).max(1) } else { 1 };
+        Self {
+            unit: len / units,
+            single: u32::from(units == 1),
+            merged: u32::from(units > 1),
+            first: time,
+            last: time,
+            begun: time.saturating_sub(gap),
+            count: i64::from(units),
+            least_period: gap / i64::from(units + 1),
+            most_period: gap / i64::from(units),
+            ..Self::default()
+        }
+    }
+
+    /// Takes note that a message of `len` bytes had been held from some time after `since`, when the message
+    /// before it left, until `now`; returns when the first of its units was probably written.
+    ///
+    /// All its units were written in between, and the unit after them was not. The last message that was not held
+    /// tells, with the period, when; what they foretell is moved into those bounds.
+    pub(crate) fn hold(&mut self, since: i64, now: i64, len: u32) -> i64 {
+        let units = self.units(len);
+        self.periods.add((now - since) / units);
+        let counter = if self.was_held { &mut self.in_a_row } else { &mut self.alone };
+        *counter = counter.saturating_add(1);
+        self.is_held = true;
+        self.bound_period(now, self.count.saturating_add(units));
+        let period = roundest(self.least_period, self.most_period);
+        let after = |count: i64| period.saturating_mul(count);
+        let least = since.max(now.saturating_sub(after(units)));
+        let most = now.saturating_sub(after(units - 1)).min(since.saturating_add(period));
+        let foretold = self.begun.saturating_add(after(self.count.saturating_add(1)));
+        // Where the bounds exclude each other the program was late, and its units came all together.
+        if least > most { since } else { foretold.clamp(least, most) }
+    }
+
+    /// Narrows the bounds of the period by the `count` units that have left from `begun` to `now`.
+    fn bound_period(&mut self, now: i64, count: i64) {
+        let (least, most) = ((now - self.begun) / count.saturating_add(1), (now - self.begun) / count.max(1));
+        self.least_period = self.least_period.max(least);
+        self.most_period = self.most_period.min(most);
+        if self.least_period > self.most_period {
+            // No program is that punctual.
+            (self.least_period, self.most_period) = (least, most);
+        }
+    }
+
+    /// Whether what is held are pieces of messages and not a stream's updates: pieces take turns, the first leaves
+    /// at once and the rest is held, while a stream goes out on one ACK after the other, or is rarely held at all.
+    pub(crate) fn is_in_pieces(&self) -> bool {
+        let turns = u64::from(self.alone) * TURNS >= self.gaps.count();
+        turns && !self.was_held && self.in_a_row <= self.alone
     }
 
     /// How many units of the program's a message of `len` bytes holds.
@@ -52,7 +120,15 @@ impl Rhythm {
             } else {
                 self.single.saturating_add(self.merged)
             };
+            let parts = i64::from(self.unit / len.max(1));
+            self.count = self.count.saturating_mul(parts);
+            (self.least_period, self.most_period) = (0, self.most_period / parts.max(1));
             (self.unit, self.single, self.merged) = (len, 0, self.merged.saturating_add(self.single));
+        }
+        self.count = self.count.saturating_add(self.units(len));
+        self.was_held = std::mem::take(&mut self.is_held);
+        if !self.was_held {
+            (self.begun, self.count) = (time, 0);
         }
         if len < self.unit.saturating_mul(2) {
             self.single = self.single.saturating_add(1);
@@ -65,5 +141,65 @@ impl Rhythm {
         }
         self.gaps.add(gap);
         self.last = time;
+    }
+}
+
+/// The roundest duration from `least` to `most` ns: people set timers in round numbers.
+fn roundest(least: i64, most: i64) -> i64 {
+    let mut step = 1_000_000_000;
+    while step > 1 {
+        for part in [1, 2, 5] {
+            let round = most - most % (step / part);
+            if round >= least && round > 0 {
+                return round;
+            }
+        }
+        step /= 10;
+    }
+    most
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    #[test]
+    fn the_roundest_duration_between_two() {
+        assert_eq!(roundest(97 * MS, 110 * MS), 100 * MS);
+        assert_eq!(roundest(28 * MS, 33 * MS), 30 * MS);
+        assert_eq!(roundest(MS * 165 / 10, MS * 168 / 10), MS * 165 / 10);
+        assert_eq!(roundest(100 * MS + 1, 100 * MS + 1), 100 * MS + 1);
+        assert_eq!(roundest(0, 0), 0);
+    }
+
+    /// 12 bytes every 100 ms from 0 on; the ACKs come at 170 ms, 370 ms and so on. What leaves then was written at
+    /// 100 ms, then at 200 and 300 ms, then at 400 and 500 ms: the oldest waits 170 ms.
+    #[test]
+    fn a_stream_that_is_held_tells_when_it_was_written() {
+        let mut rhythm = Rhythm::starting(170 * MS, 12, 170 * MS, 12);
+        for number in 1..20 {
+            let (since, now) = ((200 * number - 30) * MS, (200 * number + 170) * MS);
+            let written = rhythm.hold(since, now, 24);
+            rhythm.add(number as u64, now, 200 * MS, 24);
+            if number > 1 {
+                assert_eq!(now - written, 170 * MS, "{number}");
+                assert!(!rhythm.is_in_pieces());
+            }
+        }
+    }
+
+    /// Two messages every 300 ms, of which the second follows the ACK of the first.
+    #[test]
+    fn pieces_take_turns() {
+        let mut rhythm = Rhythm::starting(20 * MS, 70, 20 * MS, 50);
+        for number in 1..10 {
+            let start = number * 300 * MS;
+            rhythm.add(1, start, 280 * MS, 50);
+            rhythm.hold(start, start + 20 * MS, 70);
+            assert!(rhythm.is_in_pieces());
+            rhythm.add(2, start + 20 * MS, 20 * MS, 70);
+        }
     }
 }

@@ -23,8 +23,9 @@ impl Connection {
         self.turn(from, now, true, facts);
         self.change_speaker(from);
         self.halves[from].sent_number = number;
-        if now - self.halves[from].sent_at >= MESSAGE_GAP {
-            self.keep_rhythm(from, now, udp.payload_len);
+        let gap = now - self.halves[from].sent_at;
+        if gap >= MESSAGE_GAP {
+            self.keep_rhythm(from, now, udp.payload_len, (gap, udp.payload_len));
         }
         self.halves[from].sent_at = now;
         facts.take(Fact::Settled { until: now });
