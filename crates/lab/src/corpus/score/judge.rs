@@ -95,7 +95,7 @@ fn found(label: &Label, cause: &LabelledCause, findings: &[Finding]) -> Found {
     };
     let mut named = cause.rules.iter().filter_map(|rule| said(&rule));
     let first = named.next();
-    let others: f64 = named.map(|(_, cost)| cost).sum();
+    let others: f64 = named.filter(|(rule, _)| !OVERVIEWS.contains(rule)).map(|(_, cost)| cost).sum();
     Found {
         cause: cause.clone(),
         is_minor: cause.cost_ms.is_some_and(|cost| cost < MINOR * label.total_ms),
