@@ -87,11 +87,20 @@ impl Connection {
         if self.halves[from].is_repairing() {
             return false;
         }
-        if !full && self.defies_nagle(from, now) {
+        if self.halves[from].idents.missing > 0
+            && let Some(wait) = self.unseen_timeout(from, now, number)
+        {
+            facts.take(Fact::Wait(wait));
+            return false;
+        }
+        let freed = self.halves[from].sent_at != NEVER && self.is_freed(from, now);
+        // A tail-loss probe carries new data whatever Nagle's algorithm says (RFC 8985 section 7.3).
+        let may_be_probe = !freed && self.note_probe(from, now);
+        if !full && !may_be_probe && self.defies_nagle(from, now) {
             self.halves[from].nodelay = NODELAY_PROOF;
         }
         let half = &self.halves[from];
-        let (was_full, freed) = (half.last_full, half.sent_at != NEVER && self.is_freed(from, now));
+        let was_full = half.last_full;
         let room = self.known_edge(from).saturating_sub(half.next);
         let no_room = half.scale_known && room < u64::from(len.min(half.full_size()));
         if freed && (half.zero_window || no_room) {
