@@ -95,7 +95,7 @@ impl Connection {
         }
         let freed = self.halves[from].sent_at != NEVER && self.is_freed(from, now);
         // A tail-loss probe carries new data whatever Nagle's algorithm says (RFC 8985 section 7.3).
-        let may_be_probe = !freed && self.note_probe(from, now);
+        let may_be_probe = !freed && self.note_probe(from, now, number);
         if !full && !may_be_probe && self.defies_nagle(from, now) {
             self.halves[from].nodelay = NODELAY_PROOF;
         }
