@@ -45,12 +45,14 @@ fn check_ledgers(diagnosis: &Diagnosis) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Findings name a known rule and a known connection, and their figures are figures.
+/// Findings name a known rule and a known connection, and their figures are figures: no cost is above the life of
+/// the connection, or of all where it is about all.
 fn check_findings(diagnosis: &Diagnosis) -> Result<(), TestCaseError> {
     let places: Vec<_> = diagnosis.findings().map(|finding| finding.connection).collect();
     prop_assert!(places.is_sorted(), "about all first, then by connection: {:?}", places);
     let skimmed: Vec<_> = diagnosis.skim().map(|finding| finding.connection).collect();
     prop_assert_eq!(skimmed, places);
+    let lived: Vec<f64> = diagnosis.connections().map(|connection| connection.duration_ms.0).collect();
     for finding in diagnosis.findings() {
         let rule = finding.rule;
         prop_assert!(Rule::named(rule).is_some(), "{}", rule);
@@ -58,6 +60,14 @@ fn check_findings(diagnosis: &Diagnosis) -> Result<(), TestCaseError> {
         for cost in [finding.cost_ms.0, finding.worst_ms.0] {
             prop_assert!(cost.is_finite() && cost >= 0.0, "{}: {}", rule, cost);
         }
+        let most = finding.connection.map_or(lived.iter().sum(), |id| lived[id as usize]);
+        prop_assert!(
+            finding.cost_ms.0 <= most + tolerance(most),
+            "{}: {:?} of {}",
+            rule,
+            finding.cost_ms,
+            most
+        );
         prop_assert!((0.0..=1.0).contains(&finding.confidence), "{}: {}", rule, finding.confidence);
         prop_assert!(!finding.summary.is_empty(), "{}", rule);
         for evidence in &finding.evidence {

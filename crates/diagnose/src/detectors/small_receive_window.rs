@@ -5,6 +5,7 @@ use super::subject::{Subject, counted, grouped, human, percent, times};
 use super::windows::{Windows, matters, mean};
 use crate::diagnosis::ms;
 use crate::flow::fact::End;
+use crate::flow::half::Half;
 use crate::ledger::Tally;
 use crate::report::{Finding, Fix, Severity};
 
@@ -20,10 +21,13 @@ rule! {
     /// The announced window had no room for what was sent next, which then left the moment an ACK moved the
     /// window on, about one round trip after the window was full. Where the wait was much longer than that the
     /// receiver's program did not read, which is another rule's case; where the window had room, the
-    /// congestion window had stopped the sender.
+    /// congestion window had stopped the sender; where ACKs came later than the path's base round trip, data
+    /// queued, and the path was busy all the same.
     ///
     /// ## What to do
-    /// Give the receiver a larger buffer: remove a fixed `SO_RCVBUF` (Linux then sizes the buffer itself, up to
+    /// Where the window grew during the transfer, Linux was sizing it, and lagged behind the sender: a larger
+    /// middle value of `net.ipv4.tcp_rmem` lets it begin larger. Otherwise
+    /// give the receiver a larger buffer: remove a fixed `SO_RCVBUF` (Linux then sizes the buffer itself, up to
     /// `net.ipv4.tcp_rmem`), or set a larger one *before* `listen()` or `connect()`, since the window scale is
     /// agreed on in the handshake. The buffer should hold bandwidth × round trip. Windows above 64 KB need
     /// window scaling, which both SYNs must offer.
@@ -41,6 +45,9 @@ const CONFIDENCE: f64 = 0.95;
 /// The window without scaling comes to at most 65,535 bytes; receivers that offer nearly that much, and no
 /// scale, would probably offer more.
 const NEARLY_UNSCALED_MOST: u32 = 60_000;
+/// From this many times the first window on a window has grown: Linux gives a fixed buffer's window, which begins
+/// below the buffer's size, up to a tenth more.
+const GROWN: u64 = 2;
 /// The bandwidth for which the advice names a buffer size, bits a second: a modest link of today.
 const TARGET_RATE: i64 = 100_000_000;
 
@@ -87,19 +94,33 @@ fn round_trip(subject: &Subject<'_>, full: &Tally) -> i64 {
 fn summary(subject: &Subject<'_>, end: End, full: &Tally) -> String {
     let half = subject.half(end);
     let round_trip = round_trip(subject, full);
-    format!(
-        "The receive window of {} is {}, {} a round trip of {}: {} stopped {} to wait for room, {} in all, {} \
-         of the connection's life. No network makes this faster than {}.",
-        subject.who(1 - end),
-        counted(u64::from(half.max_window), "byte"),
-        counted(u64::from((half.max_window / half.full_size()).max(1)), "segment"),
-        human(round_trip),
+    let stopped = format!(
+        "{} stopped {} to wait for room, {} in all, {} of the connection's life.",
         subject.who(end),
         times(full.count),
         human(full.total),
         percent(full.total, subject.duration()),
+    );
+    let receiver = subject.who(1 - end);
+    let window = counted(u64::from(half.max_window), "byte");
+    if grew(half) {
+        let first = grouped(u64::from(half.first_window));
+        return format!(
+            "The receive window of {receiver} grew from {first} to {window}, too late: {stopped}"
+        );
+    }
+    format!(
+        "The receive window of {receiver} is {window}, {} a round trip of {}: {stopped} No network makes this \
+         faster than {}.",
+        counted(u64::from((half.max_window / half.full_size()).max(1)), "segment"),
+        human(round_trip),
         rate(u64::from(half.max_window), round_trip),
     )
+}
+
+/// Whether the window grew with the transfer, so that its size is no measure of what it allowed.
+fn grew(half: &Half) -> bool {
+    half.first_window > 0 && u64::from(half.max_window) >= GROWN * u64::from(half.first_window)
 }
 
 /// Bytes in a time (ns) as a rate a person compares with a link's.
@@ -118,7 +139,19 @@ fn fixes(subject: &Subject<'_>, end: End, round_trip: i64) -> Vec<Fix> {
     let half = subject.half(end);
     let wanted = (TARGET_RATE / 8).saturating_mul(round_trip / 1_000) / 1_000_000;
     let before = if side == "server" { "listen()" } else { "connect()" };
-    let mut fixes = vec![
+    let mut fixes = Vec::new();
+    if grew(half) {
+        fixes.push(Fix {
+            title: format!("Let windows on the {side} begin larger"),
+            how: format!(
+                "Linux begins with half of the middle value of net.ipv4.tcp_rmem, 64 KB, and widens the window a \
+                 round trip after the sender has filled it. For many transfers like this one raise the middle \
+                 value on the {side}'s host to {} (bytes); it takes memory only where the program reads late.",
+                grouped(wanted.max(i64::from(half.max_window) * 2) as u64),
+            ),
+        });
+    }
+    fixes.extend([
         Fix {
             title: format!("Let the {side}'s kernel size the buffer"),
             how: "If the program sets SO_RCVBUF, remove that: Linux then grows the buffer with the traffic, up to \
@@ -134,7 +167,7 @@ fn fixes(subject: &Subject<'_>, end: End, round_trip: i64) -> Vec<Fix> {
                 counted(wanted.max(i64::from(half.max_window) * 2) as u64, "byte"),
             ),
         },
-    ];
+    ]);
     if half.shift == 0 && half.max_window >= NEARLY_UNSCALED_MOST {
         fixes.push(Fix {
             title: "Switch window scaling on".to_owned(),

@@ -23,8 +23,8 @@ rule! {
     /// trip (by 10 ms and by half a round trip, on average), or after the window had shrunk to half of its size, as it
     /// does while data lies unread. An ACK for several segments that comes 20 ms late with a smaller window than
     /// before counts as well: Linux delays it only while its window cannot grow. The time between is the cost. A
-    /// window that is merely too small keeps its size and makes room again one round trip later, which is another
-    /// rule's case.
+    /// window that is merely too small keeps its size and makes room again one round trip later, even from zero,
+    /// which is another rule's case.
     ///
     /// ## What to do
     /// Look at what the receiving program does between two reads: a lock, a disk, a slow consumer behind a
@@ -238,5 +238,13 @@ mod tests {
         // The others are the buffer's, but for the last: what leaves then had room.
         let small = findings("small-receive-window", &text);
         assert_eq!(small.iter().map(|finding| finding.count).collect::<Vec<_>>(), [19]);
+    }
+
+    #[test]
+    fn a_window_that_is_zero_for_a_moment_costs_a_round_trip_and_is_no_slow_program() {
+        // The window opens 50 µs after it closed: what the sender waits is the round trip.
+        let text = upload(&[0, 0, 0, 0], "0");
+        assert!(findings("zero-window", &text).is_empty());
+        assert_eq!(findings("small-receive-window", &text).len(), 1);
     }
 }

@@ -73,6 +73,8 @@ pub(crate) struct Half {
     pub(crate) small_acked_pure: bool,
     pub(crate) zero_window: bool,
     pub(crate) mss: u16,
+    /// The window that the receiver announced in its SYN; 0 where that was not seen.
+    pub(crate) first_window: u16,
     pub(crate) max_len: u32,
     pub(crate) max_window: u32,
     /// Segments sent since the other side last sent data.
@@ -253,6 +255,7 @@ impl Default for Half {
             small_acked_pure: false,
             zero_window: false,
             mss: 0,
+            first_window: 0,
             max_len: 0,
             max_window: 0,
             run: 0,

@@ -19,6 +19,7 @@ impl Connection {
         // What this side announces limits what the other may send: MSS and window belong to the other half.
         let other = &mut self.halves[1 - from];
         other.mss = tcp.options.mss.unwrap_or(536);
+        other.first_window = tcp.window;
         other.shift = tcp.options.window_scale.unwrap_or(0).min(14);
         let peer_shift = other.shift;
         if is_answer {

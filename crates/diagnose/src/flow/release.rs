@@ -186,12 +186,18 @@ impl Connection {
 
     pub(crate) fn publish_window_wait(&mut self, end: End, now: i64, number: u64, facts: &mut impl Facts) {
         let half = &self.halves[end];
-        let cause = match half.zero_window {
+        let cause = match half.zero_window && self.is_beyond_path(now - half.sent_at) {
             true => Cause::ZeroWindow,
             false if self.was_unread(end, now) => Cause::Unread,
             false => Cause::ReceiveWindow,
         };
         facts.take(Fact::Wait(self.wait(cause, end, half.sent_at, now, number)));
+    }
+
+    /// Whether a wait of so many ns is longer than a round trip, which is what any full window takes to open again,
+    /// also one that was full to the last byte.
+    fn is_beyond_path(&self, waited: i64) -> bool {
+        self.base_round_trip().is_none_or(|base| waited > base + base / JITTER_SHARE + RELEASE_TOLERANCE)
     }
 
     /// Whether a full window opened again only because the receiver's program read at last: it had shrunk to half of
@@ -382,7 +388,8 @@ impl Connection {
         let room = half.edge_before.saturating_sub(half.next);
         let base = self.base_round_trip().unwrap_or(0);
         let round_trip = half.rtt + self.halves[1 - from].part_or_zero();
-        room < u64::from(half.full_size()) && round_trip <= base + base.max(UNQUEUED)
+        let jitter = (base / JITTER_SHARE).max(base.min(RELEASE_TOLERANCE)).max(UNQUEUED);
+        room < u64::from(half.full_size()) && round_trip <= base + jitter
     }
 }
 
