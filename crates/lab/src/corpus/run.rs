@@ -17,6 +17,9 @@ use crate::recording::{self, Recording, Setup};
 /// Bytes kept of each packet: IP's and TCP's headers with all options.
 const SNAPLEN: u32 = 100;
 
+/// Least, first and largest receive buffer, bytes: the first one takes all that a transfer here has in it.
+const WIDE: &str = "4096 16777216 33554432";
+
 /// What the programs do.
 #[derive(Clone, Debug, Serialize)]
 pub enum Traffic {
@@ -38,6 +41,8 @@ pub struct Run {
     /// The congestion window, in segments, with which the client's connections begin; the kernel's own
     /// without.
     pub initial_window: Option<u32>,
+    /// Whether receive windows begin as large as any transfer here, instead of as small as the kernel begins.
+    pub wide_windows: bool,
     /// Seed of the link's chances.
     pub seed: u64,
 }
@@ -55,6 +60,11 @@ impl Run {
     }
 
     fn play(&self, place: &Place) -> Result<Vec<Message>> {
+        if self.wide_windows {
+            for seat in [&place.client, &place.server] {
+                seat.set("net.ipv4.tcp_rmem", WIDE)?;
+            }
+        }
         if let Some(segments) = self.initial_window {
             place.client.set_initial_window(place.server.address(), segments)?;
         }

@@ -101,10 +101,17 @@ pub(super) fn burst_down() -> Cause {
 
 const SMALL: &[&str] = &["small-receive-window"];
 
+/// Without a fixed buffer Linux sizes the window itself, and lags behind a sender on a path without a rate: the
+/// same transfer takes from one run to the next up to five times as long. A window that begins large does not.
+fn widen(run: &mut super::Run) {
+    run.wide_windows = true;
+}
+
 /// The server's receive buffer is smaller than the path.
 pub(super) fn small_window_up() -> Cause {
     costly("small-receive-window", SMALL, Party::Server, |run| {
         run.transfer(|transfer| transfer.server.receive_buffer = None);
+        widen(run);
     })
 }
 
@@ -112,6 +119,7 @@ pub(super) fn small_window_up() -> Cause {
 pub(super) fn small_window_down() -> Cause {
     costly("small-receive-window", SMALL, Party::Client, |run| {
         run.transfer(|transfer| transfer.client.receive_buffer = None);
+        widen(run);
     })
 }
 

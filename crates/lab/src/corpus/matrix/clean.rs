@@ -22,7 +22,6 @@ pub(super) fn add(cases: &mut Vec<Case>) {
         cases.push(bulk(road, true, 1_500_000));
         cases.push(bulk(road, false, 1_500_000));
     }
-    cases.push(rateless(&link(100)));
     for road in [Road::Loopback, link(20), link(100)] {
         streams(cases, &road);
         cases.push(full_duplex(&road));
@@ -80,14 +79,6 @@ fn rate(road: &Road) -> Option<u64> {
 
 /// Where nothing limits the rate, the window that the kernel still widens is what limits a transfer.
 const RATELESS: &[&str] = &["small-receive-window"];
-
-fn rateless(road: &Road) -> Case {
-    let transfer = Transfer { up: 4_000_000, client: sender(), ..Transfer::default() };
-    let story = "4 MB up over a link without a rate";
-    case(Group::Clean, "upload-rateless", story, road, Traffic::Transfer(transfer), Vec::new())
-        .allowing(ONE_EXCHANGE)
-        .allowing(RATELESS)
-}
 
 fn streams(cases: &mut Vec<Case>, road: &Road) {
     // The round trip is shorter than the period, so that each message is ACKed before the next.

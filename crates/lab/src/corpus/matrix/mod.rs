@@ -33,7 +33,7 @@ fn case(group: Group, what: &str, story: &str, road: &Road, traffic: Traffic, ca
         name: format!("{what}-{}", road.name()),
         story: story.to_owned(),
         group,
-        run: Run { traffic, path: road.path(), initial_window: None, seed: SEED },
+        run: Run { traffic, path: road.path(), initial_window: None, wide_windows: false, seed: SEED },
         causes,
         allowed: Vec::new(),
         only_at: None,

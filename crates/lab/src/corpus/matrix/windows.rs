@@ -29,6 +29,8 @@ pub(super) fn add(cases: &mut Vec<Case>) {
         cases.push(small(&road, bytes, buffer, true));
         cases.push(small(&road, bytes, buffer, false));
     }
+    cases.push(late_window(&link(100), 4_000_000));
+    cases.push(late_window(&offloaded(20), 1_500_000));
     for road in [Road::Loopback, link(1), link(20), link(100), offloaded(20)] {
         cases.push(slow_reader(&road, true));
     }
@@ -57,6 +59,19 @@ fn small(road: &Road, bytes: usize, buffer: usize, up: bool) -> Case {
         )
     };
     case(Group::Single, name, &story, road, Traffic::Transfer(transfer), causes).allowing(ONE_EXCHANGE)
+}
+
+/// Linux sizes the window and lags behind: what it costs differs from run to run, and each run says its own.
+fn late_window(road: &Road, bytes: usize) -> Case {
+    let transfer = Transfer { up: bytes, client: sender(), ..Transfer::default() };
+    let story = format!(
+        "the client uploads {bytes} bytes over a link without a rate; the server's kernel widens its window as it \
+         learns how much comes"
+    );
+    let causes = vec![causes::small_window_up()];
+    case(Group::Single, "late-window", &story, road, Traffic::Transfer(transfer), causes)
+        .with_offload(road, Party::Client)
+        .allowing(ONE_EXCHANGE)
 }
 
 /// How much goes over a road to a reader that stops now and then, for longer than its buffer of 200 KB lasts:
