@@ -22,7 +22,7 @@ demo: build ## Build tcpwhy and let it explain the captures in examples/
 		$(CARGO) run --quiet --release $(LOCKED) -p tcpwhy -- "$$capture" || exit $$?; \
 	done
 
-test: tools format lint unit docs-checked fuzz-smoke ## Everything the project checks
+test: format lint unit docs-checked fuzz-smoke ## Everything the project checks
 	@echo "All checks passed."
 
 build: toolchain ## The release binary, target/release/tcpwhy
@@ -37,7 +37,7 @@ lint: toolchain
 	$(CARGO) clippy $(LOCKED) --workspace --all-targets -- -D warnings
 
 # INSTA_UPDATE=no: a snapshot that differs fails, and nothing is written into the tree.
-unit: toolchain tools
+unit: toolchain
 	INSTA_UPDATE=no $(CARGO) test $(LOCKED) --workspace
 
 # The documentation is for those who work on the code, so links to private items are fine.
@@ -55,7 +55,7 @@ fuzz: ## Fuzz each target for SECONDS_EACH (60); needs cargo-fuzz and a nightly 
 		cargo +nightly fuzz run "$$target" -- -max_total_time=$${SECONDS_EACH:-60} || exit 1; \
 	done
 
-bench: build ## Generate the benchmark captures and time tcpwhy beside tshark and tcptrace
+bench: build tools ## Generate the benchmark captures and time tcpwhy beside tshark and tcptrace
 	$(CARGO) run --release $(LOCKED) -p tcpwhy-benches
 
 corpus: build ## Record the labelled corpus again (root; some 15 minutes) and its score
@@ -81,6 +81,6 @@ toolchain:
 	@command -v $(CARGO) >/dev/null 2>&1 || { echo "cargo is missing. Install Rust: https://rustup.rs" >&2; exit 1; }
 	@scripts/need required cc gcc libc6-dev
 
-# The live loopback tests want tcpdump; without it they skip themselves and say so.
+# The benchmark's real traffic is recorded by tcpdump; without it that capture is left out, which is said.
 tools:
 	@scripts/need optional tcpdump tcpdump

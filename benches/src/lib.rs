@@ -1,10 +1,8 @@
-//! Captures with known contents: large ones to measure speed with, and labelled ones that a diagnosis is held
-//! against.
+//! Large captures with known contents to measure speed with, and what the lab's emulated link is measured by.
 
 pub mod compare;
 pub mod generate;
-pub mod labelled;
 pub mod link;
 pub mod manifest;
 mod random;
-pub mod recorder;
+mod recorder;

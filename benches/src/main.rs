@@ -6,7 +6,6 @@ use anyhow::{Result, ensure};
 use clap::{Parser, Subcommand};
 use tcpwhy_benches::compare::{self, Clock, Options};
 use tcpwhy_benches::generate;
-use tcpwhy_benches::labelled::{self, CASES, Case, Place, Places};
 use tcpwhy_benches::link;
 use tcpwhy_benches::manifest::Manifest;
 
@@ -57,15 +56,6 @@ enum Verb {
     },
     /// How exact and how fast the lab's emulated link is; with root's rights
     Link,
-    /// Record the labelled captures, with tcpdump and root's rights
-    Record {
-        /// Folder for captures and their truth
-        #[arg(long, default_value = "tests/captures")]
-        dir: PathBuf,
-        /// Only cases whose name begins like this; may be repeated
-        #[arg(long)]
-        only: Vec<String>,
-    },
 }
 
 fn main() -> Result<()> {
@@ -79,7 +69,6 @@ fn main() -> Result<()> {
             compare::compare(&Options { dir: &dir, tcpwhy: &tool, without: &without, only: &only, clock })
         }
         Some(Verb::Link) => link::bench(),
-        Some(Verb::Record { dir, only }) => record(&dir, &only),
     }
 }
 
@@ -91,27 +80,4 @@ fn bench() -> Result<()> {
     let tcpwhy = Path::new(TCPWHY);
     compare::compare(&Options { dir, tcpwhy, without: &[], only: &[], clock: Clock::Wall })?;
     link::bench()
-}
-
-fn record(dir: &Path, only: &[String]) -> Result<()> {
-    std::fs::create_dir_all(dir)?;
-    for case in CASES {
-        if !only.is_empty() && !only.iter().any(|prefix| case.name.starts_with(prefix.as_str())) {
-            continue;
-        }
-        if case.places != Places::Veth {
-            record_one(case, &Place::loopback(), dir)?;
-        }
-        if case.places != Places::Loopback {
-            record_one(case, &Place::veth()?, dir)?;
-        }
-    }
-    Ok(())
-}
-
-fn record_one(case: &Case, place: &Place, dir: &Path) -> Result<()> {
-    let (truth, path) = labelled::record(case, place, dir)?;
-    let latency = truth.latency.map_or_else(String::new, |latency| format!(", p50 {} ms", latency.p50_ms));
-    anstream::println!("{}: {} exchanges{latency}", path.display(), truth.exchanges.len());
-    Ok(())
 }

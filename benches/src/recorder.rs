@@ -21,18 +21,18 @@ const UDP: u8 = 17;
 
 /// What a finished recording holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Recorded {
+pub(crate) struct Recorded {
     /// Packets in the file.
-    pub packets: u64,
+    pub(crate) packets: u64,
     /// Packets that the kernel had to drop for want of buffer.
-    pub dropped: u64,
+    pub(crate) dropped: u64,
 }
 
 /// A running recording.
 ///
 /// tcpdump starts in the network namespace of the thread that calls [`Recorder::start`].
 #[derive(Debug)]
-pub struct Recorder {
+pub(crate) struct Recorder {
     tcpdump: Child,
     messages: BufReader<ChildStderr>,
     /// Tells at each marker how many packets came before it.
@@ -40,16 +40,11 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Starts to record the TCP segments from and to `port` on `interface` into `file`, `snaplen` bytes of
-    /// each or all of it; returns once tcpdump listens.
-    pub fn start(interface: &str, port: u16, snaplen: Option<u32>, file: &Path) -> Result<Self> {
-        let mut command = Command::new("tcpdump");
-        // Immediate mode: packets are handed over one by one, not when a block of them is full.
-        command.args(["-i", interface, "-B", BUFFER_KIB, "-U", "-w", "-"]);
-        if let Some(bytes) = snaplen {
-            command.args(["-s", &bytes.to_string(), "--immediate-mode"]);
-        }
-        let mut tcpdump = command
+    /// Starts to record the TCP segments from and to `port` on `interface` into `file`; returns once tcpdump
+    /// listens.
+    pub(crate) fn start(interface: &str, port: u16, file: &Path) -> Result<Self> {
+        let mut tcpdump = Command::new("tcpdump")
+            .args(["-i", interface, "-B", BUFFER_KIB, "-U", "-w", "-"])
             .arg(format!("port {port}"))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -72,7 +67,7 @@ impl Recorder {
 
     /// Waits until all that was sent before this call is in the file. The traffic's senders can so be held
     /// back where tcpdump is slower than they are. `to` is the traffic's address, as this thread reaches it.
-    pub fn catch_up(&self, to: SocketAddr) -> Result<u64> {
+    pub(crate) fn catch_up(&self, to: SocketAddr) -> Result<u64> {
         // The marker is a UDP datagram, which no traffic recorded here contains.
         let socket = UdpSocket::bind("0.0.0.0:0").context("cannot open a UDP socket")?;
         socket.send_to(b"mark", to).context("cannot send a marker")?;
@@ -81,7 +76,7 @@ impl Recorder {
     }
 
     /// Waits until all is in the file, then stops tcpdump.
-    pub fn finish(mut self, to: SocketAddr) -> Result<Recorded> {
+    pub(crate) fn finish(mut self, to: SocketAddr) -> Result<Recorded> {
         let marked = self.catch_up(to);
         let pid = Pid::from_raw(i32::try_from(self.tcpdump.id())?).context("tcpdump has no process id")?;
         kill_process(pid, Signal::INT).context("cannot stop tcpdump")?;

@@ -27,7 +27,7 @@ pub(crate) fn record(dir: &Path, name: &str, scale: f64) -> Result<Capture> {
     let port = listener.local_addr()?.port();
     let file = format!("{name}.pcap");
     let path = dir.join(&file);
-    let recorder = Recorder::start("lo", port, None, &path)?;
+    let recorder = Recorder::start("lo", port, &path)?;
     let rounds = ((ROUNDS as f64 * scale) as u64).max(1);
     let connections = rounds * CLIENTS;
     let server = serve(listener, connections);

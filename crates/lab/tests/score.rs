@@ -1,10 +1,17 @@
 //! The labelled corpus: tcpwhy is as right about it as is recorded, and about fresh runs of some of its cases.
 
+use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
+use tcpwhy_diagnose::report::{Connection, Exchanges, Source};
+use tcpwhy_lab::capture::{Capture, Vantage};
 use tcpwhy_lab::corpus::score::{Figures, score};
-use tcpwhy_lab::corpus::{self, Case};
+use tcpwhy_lab::corpus::{self, Case, Label, Traffic};
+use tcpwhy_lab::place;
+use tcpwhy_lab::programs::chat::Chat;
+use tcpwhy_simulate::link::Drop;
 
 /// Set to write the figures instead of comparing them.
 const UPDATE: &str = "UPDATE_SCORE";
@@ -43,6 +50,154 @@ fn the_corpus_is_large_and_has_every_group() {
     }
     for label in &labels {
         assert!(folder().join(&label.file).exists(), "{} is missing", label.file);
+    }
+}
+
+/// What tcpwhy reports of the connections of one capture.
+struct Reported {
+    label: Label,
+    connections: Vec<Connection>,
+}
+
+impl Reported {
+    fn exchanges(&self) -> impl Iterator<Item = &Exchanges> {
+        self.connections.iter().filter_map(|connection| connection.exchanges.as_ref())
+    }
+}
+
+/// Every capture's connections; both tests below want them.
+static REPORTED: LazyLock<Vec<Reported>> = LazyLock::new(|| {
+    let of = |label: Label| {
+        let bytes = std::fs::read(folder().join(&label.file)).expect("a stored capture");
+        // Only the bytes matter to the analyser.
+        let diagnosis = Capture { vantage: Vantage::Middle, bytes }.diagnose(&label.file);
+        Reported { label, connections: diagnosis.connections().collect() }
+    };
+    corpus::load(&folder()).expect("the stored corpus").into_iter().map(of).collect()
+});
+
+/// Sums of some hundred figures of µs in ms as f64 are exact to far less than this.
+const ROUNDING_MS: f64 = 0.001;
+
+#[test]
+fn every_ledger_sums_to_its_duration() {
+    let mut wrong = Vec::new();
+    for Reported { label, connections } in REPORTED.iter() {
+        assert!(!connections.is_empty(), "{}: no connection", label.name);
+        for connection in connections {
+            let (booked, duration) = (connection.ledger_ms.total(), connection.duration_ms.0);
+            if (booked - duration).abs() > ROUNDING_MS {
+                wrong.push(format!("{}: {booked} ms are booked of {duration} ms", label.name));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n  {}\n", wrong.join("\n  "));
+}
+
+/// How far the time inside exchanges may be from the programs' own. Packets show neither the programs' system
+/// calls nor the scheduler.
+const LATENCY_TOLERANCE: f64 = 0.10;
+/// How much more it may be off with each exchange, in ms: two wake-ups of a thread on a machine with other work.
+const SCHEDULING_MS: f64 = 0.3;
+
+/// Faults of the analysis: the beginnings of the names of cases whose exchanges it does not see, and why. To be
+/// emptied, not to grow.
+const UNSEEN: &[(&str, &str)] = &[
+    (
+        "two-flushes",
+        "the server works longer between an answer's writes than an exchange takes: a stream, it says",
+    ),
+    (
+        "split-long-response",
+        "each train of segments of a long answer counts as the server speaking again: a stream, it says",
+    ),
+];
+
+/// The captures of clients that ask and wait for the answer before they ask again.
+fn of_exchanges() -> Vec<(&'static Reported, Case, Chat)> {
+    let cases: HashMap<String, Case> =
+        corpus::cases().into_iter().map(|case| (case.name.clone(), case)).collect();
+    let chats = REPORTED.iter().filter_map(|reported| {
+        let case = cases.get(reported.label.case()).expect("a case for every label").clone();
+        let Traffic::Chat(chat) = case.run.traffic.clone() else { return None };
+        // Of requests that are written ahead of their answers, packets do not say where one exchange ends.
+        (chat.ahead == 1).then_some((reported, case, chat))
+    });
+    chats.collect()
+}
+
+/// Fails with these faults, but for those of cases that are exempt; these are said aloud.
+#[track_caller]
+fn fail_with(faults: &[(&Label, String)]) {
+    let mut failed = String::new();
+    for (label, what) in faults {
+        match UNSEEN.iter().find(|(name, _)| label.name.starts_with(name)) {
+            Some((_, why)) => {
+                let _ = writeln!(std::io::stderr(), "EXEMPT {}: {what}: {why}", label.name);
+            }
+            None => failed.push_str(&format!("\n  {}: {what}", label.name)),
+        }
+    }
+    assert!(failed.is_empty(), "{failed}\n");
+}
+
+#[test]
+fn as_many_exchanges_are_reported_as_the_programs_had() {
+    let mut faults = Vec::new();
+    for (reported, ..) in of_exchanges() {
+        let (counted, label) =
+            (reported.exchanges().map(|exchanges| exchanges.count).sum::<u64>(), &reported.label);
+        if counted != label.messages {
+            faults.push((label, format!("{counted} exchanges, the programs had {}", label.messages)));
+        }
+    }
+    let needless =
+        UNSEEN.iter().find(|(name, _)| faults.iter().all(|(label, _)| !label.name.starts_with(name)));
+    assert_eq!(needless, None, "is exempt and need not be");
+    fail_with(&faults);
+}
+
+/// Whether the programs' log says how long the client waited for answers, and packets can show it. New connections
+/// and the client's work are in the programs' total and in no exchange; they cannot be told apart there. What a cork
+/// holds back, packets show only when it leaves.
+fn is_timed(label: &Label, case: &Case, chat: &Chat) -> bool {
+    let lost_syn = match &case.run.path {
+        place::Path::Link(wire) => [&wire.ends.up, &wire.ends.down]
+            .into_iter()
+            .flat_map(|way| &way.drops)
+            .any(|drop| matches!(drop, Drop::Syn(_))),
+        _ => false,
+    };
+    label.vantage != "server"
+        && !chat.connect_each
+        && chat.client_think.is_zero()
+        && !lost_syn
+        && label.causes.iter().all(|cause| cause.cause != "cork")
+}
+
+/// On the client's host, the time inside exchanges is what the client waited for answers: all its time but for the
+/// handshake.
+#[test]
+fn exchanges_take_as_long_as_the_programs_waited() {
+    let mut faults = Vec::new();
+    let all = of_exchanges();
+    let timed = all.iter().filter(|(reported, case, chat)| is_timed(&reported.label, case, chat));
+    for (reported, case, _) in timed {
+        let label = &reported.label;
+        let waited = label.total_ms - round_trip_ms(&case.run.path);
+        let inside: f64 = reported.exchanges().map(|exchanges| exchanges.ledger_ms.total()).sum();
+        if (inside - waited).abs() > LATENCY_TOLERANCE * waited + SCHEDULING_MS * label.messages as f64 {
+            faults.push((label, format!("exchanges take {inside:.1} ms, the client waited {waited:.1} ms")));
+        }
+    }
+    fail_with(&faults);
+}
+
+/// The path's own round trip, which the handshake takes.
+fn round_trip_ms(path: &place::Path) -> f64 {
+    match path {
+        place::Path::Link(wire) => (wire.ends.up.delay + wire.ends.down.delay).as_secs_f64() * 1e3,
+        place::Path::Loopback { .. } | place::Path::TwoHops { .. } => 0.0,
     }
 }
 

@@ -4,6 +4,7 @@ use tcpwhy_wire::{Packet, Transport};
 
 use super::figures;
 use crate::capture::Capture;
+use crate::clock::ms_between;
 
 /// Runs of equal sizes listed at most; the rest is `…`.
 const RUNS_LISTED: usize = 6;
@@ -51,7 +52,7 @@ impl Arrivals {
         let later = ends(later);
         let delay = |(time, end): (i64, u64)| {
             let covered = later.get(later.partition_point(|(_, other)| *other < end))?;
-            Some((covered.0 - time) as f64 / 1e6)
+            Some(ms_between(time, covered.0))
         };
         ends(self).into_iter().filter_map(delay).collect()
     }
@@ -65,7 +66,7 @@ impl Arrivals {
 
     /// Time between each two, in ms.
     pub(super) fn gaps(&self) -> Vec<f64> {
-        self.0.windows(2).map(|two| (two[1].time - two[0].time) as f64 / 1e6).collect()
+        self.0.windows(2).map(|two| ms_between(two[0].time, two[1].time)).collect()
     }
 
     /// Bytes of the middle one.

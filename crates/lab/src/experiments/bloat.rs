@@ -8,9 +8,10 @@ use tcpwhy_simulate::link::{Ends, Queue};
 use tcpwhy_wire::{Packet, TcpFlags};
 
 use super::figures::{median, or_dash, time};
-use super::segments::{baseline, round_trips, sent_from, tcp_of};
+use super::segments::{baseline, round_trips, sent_from, with_server};
 use super::{Claim, Outcome, Table, Verdict};
 use crate::capture::Vantage;
+use crate::clock::ms_between;
 use crate::lab::Lab;
 use crate::place::{Path, Place, Wire};
 use crate::programs::bulk::{self, Bulk, Log, Ping};
@@ -228,19 +229,19 @@ fn figures(case: Case, log: &Log, packets: &[Packet], time: Duration) -> Run {
 }
 
 fn ping_ms(pings: &[Ping]) -> Vec<f64> {
-    pings.iter().map(|(sent, answered)| (answered - sent) as f64 / 1e6).collect()
+    pings.iter().map(|(sent, answered)| ms_between(*sent, *answered)).collect()
 }
 
 /// kbit/s between two instants; `reads` are the times and sums of a reader.
 fn throughput(reads: &[(i64, u64)], from: i64, to: i64) -> f64 {
     let read_by = |time| reads.iter().take_while(|(at, _)| *at <= time).last().map_or(0, |(_, bytes)| *bytes);
-    (read_by(to) - read_by(from)) as f64 * 8.0 / ((to - from) as f64 / 1e6)
+    (read_by(to) - read_by(from)) as f64 * 8.0 / ms_between(from, to)
 }
 
 /// Segments of the transfer that say something about congestion: `tcp[13] & 0xc0 != 0` without the SYNs, whose
 /// flags mean that ECN is asked for (RFC 3168 section 6.1.1).
 fn flagged(packets: &[Packet], port: u16) -> usize {
-    let tcp = packets.iter().filter_map(|packet| tcp_of(packet, port));
+    let tcp = packets.iter().filter_map(|packet| with_server(packet, port));
     tcp.filter(|(tcp, _)| !tcp.flags.has(TcpFlags::SYN) && tcp.flags.has(TcpFlags::ECE | TcpFlags::CWR))
         .count()
 }

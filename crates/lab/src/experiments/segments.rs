@@ -1,8 +1,10 @@
 //! One transfer in a capture: what its sender sent and what was acknowledged, as offsets from its first byte.
 
-use tcpwhy_wire::{Packet, Tcp, TcpFlags, Transport};
+use tcpwhy_wire::{Packet, Tcp, TcpFlags};
 
 use super::figures::picture;
+use super::seen::tcp_of;
+use crate::clock::ms_between;
 
 /// A picture in which empty cells show as a baseline, so that columns of pictures line up.
 pub(crate) fn baseline(values: &[f64]) -> String {
@@ -39,13 +41,11 @@ impl Seen {
     }
 }
 
-/// The TCP header of `packet` if it belongs to a connection with `port`.
-pub(crate) fn tcp_of(packet: &Packet, port: u16) -> Option<(&Tcp, bool)> {
-    match &packet.transport {
-        Transport::Tcp(tcp) if packet.source.port == port => Some((tcp, true)),
-        Transport::Tcp(tcp) if packet.destination.port == port => Some((tcp, false)),
-        _ => None,
-    }
+/// The TCP header of `packet` if it belongs to a connection with the server on `port`, and whether the server
+/// sent it.
+pub(crate) fn with_server(packet: &Packet, port: u16) -> Option<(&Tcp, bool)> {
+    let (from, to) = (packet.source.port == port, packet.destination.port == port);
+    tcp_of(packet).filter(|_| from || to).map(|tcp| (tcp, from))
 }
 
 /// The transfer of the server that listens on `port`; the capture has one connection to it, from its handshake
@@ -54,7 +54,7 @@ pub(crate) fn sent_from(packets: &[Packet], port: u16) -> Vec<Seen> {
     let mut first = None;
     let mut seen = Vec::new();
     for packet in packets {
-        let Some((tcp, from_server)) = tcp_of(packet, port) else { continue };
+        let Some((tcp, from_server)) = with_server(packet, port) else { continue };
         if tcp.flags.has(TcpFlags::SYN) {
             // The SYN counts as one (RFC 9293 section 3.4).
             first = if from_server { Some(tcp.seq.wrapping_add(1)) } else { first };
@@ -85,7 +85,7 @@ pub(crate) fn round_trips(seen: &[Seen]) -> Vec<(i64, f64)> {
             Seen::Ack { time, upto } => {
                 let covered = in_flight.iter().take_while(|(end, _)| *end <= upto).count();
                 if let Some((_, sent)) = in_flight.drain(..covered).next_back() {
-                    samples.push((time, (time - sent) as f64 / 1e6));
+                    samples.push((time, ms_between(sent, time)));
                 }
             }
         }
@@ -95,7 +95,7 @@ pub(crate) fn round_trips(seen: &[Seen]) -> Vec<(i64, f64)> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use tcpwhy_wire::Socket;
+    use tcpwhy_wire::{Socket, Transport};
 
     use super::*;
 

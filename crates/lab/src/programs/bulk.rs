@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::congestion::Congestion;
 use super::listen;
 use super::socket::{Options, READ_AT_ONCE};
-use crate::clock::now;
+use crate::clock::{now, ns};
 use crate::place::{Place, join};
 
 /// Pings before the transfer: enough for a median.
@@ -100,7 +100,7 @@ fn send(listener: &TcpListener, bulk: &Bulk) -> Result<()> {
 fn read(server: SocketAddr, bulk: &Bulk) -> Result<(i64, Vec<(i64, u64)>)> {
     let options = Options { receive_buffer: bulk.receive_buffer, ..Options::default() };
     let (began, mut buffer) = (now(), vec![0; READ_AT_ONCE]);
-    let (server, end) = (options.connect(server)?, after(began, bulk.time));
+    let (server, end) = (options.connect(server)?, began.saturating_add(ns(bulk.time)));
     let (mut reads, mut bytes) = (Vec::new(), 0);
     while now() < end {
         let more = options.read(&server, &mut buffer)?;
@@ -109,10 +109,6 @@ fn read(server: SocketAddr, bulk: &Bulk) -> Result<(i64, Vec<(i64, u64)>)> {
         reads.push((now(), bytes));
     }
     Ok((began, reads))
-}
-
-fn after(time: i64, wait: Duration) -> i64 {
-    time.saturating_add(i64::try_from(wait.as_nanos()).unwrap_or(i64::MAX))
 }
 
 fn ping(server: &TcpStream) -> Result<Ping> {
@@ -124,7 +120,7 @@ fn ping(server: &TcpStream) -> Result<Ping> {
 
 /// One ping after the other until the time is up.
 fn ping_for(server: &TcpStream, bulk: &Bulk) -> Result<Vec<Ping>> {
-    let end = after(now(), bulk.time);
+    let end = now().saturating_add(ns(bulk.time));
     let mut pings = Vec::new();
     while now() < end {
         pings.push(ping(server)?);

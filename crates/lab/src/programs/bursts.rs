@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::congestion::Congestion;
 use super::listen;
 use super::socket::{Options, READ_AT_ONCE, hang_up, wait_for_end};
-use crate::clock::now;
+use crate::clock::{ms_between, now};
 use crate::place::{Place, join};
 
 /// What client and server do.
@@ -53,7 +53,7 @@ impl Burst {
 
     /// From the question to the last byte, in ms.
     pub fn ms(&self) -> f64 {
-        (self.done() - self.asked) as f64 / 1e6
+        ms_between(self.asked, self.done())
     }
 
     /// Bytes read in each of `cells` equal parts of the first `ms` ms after the question.
@@ -61,7 +61,7 @@ impl Burst {
         let (mut course, mut before) = (vec![0.0; cells.max(1)], 0);
         let last = course.len() - 1;
         for &(at, read) in &self.reads {
-            let share = (at - self.asked) as f64 / 1e6 / ms;
+            let share = ms_between(self.asked, at) / ms;
             course[((share * cells as f64) as usize).min(last)] += (read - before) as f64;
             before = read;
         }

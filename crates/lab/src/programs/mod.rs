@@ -1,10 +1,9 @@
 //! The programs of the stories: real sockets, one file each. They log what they write and read.
 
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpListener;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use anyhow::Result;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::place::{Seat, join};
@@ -30,14 +29,7 @@ pub mod upload;
 /// made, whichever thread uses it.
 fn listen(seat: &Seat) -> Result<TcpListener> {
     let address = seat.address();
-    join(seat.spawn(move || Ok(TcpListener::bind((address, 0))?)))
-}
-
-/// A connection from `listener`; an error if nobody comes.
-fn accept_within(listener: &TcpListener, patience: Duration) -> Result<TcpStream> {
-    set_socket_timeout(listener, Timeout::Recv, Some(patience))?;
-    let (stream, _) = listener.accept().context("nobody came")?;
-    Ok(stream)
+    join(seat.spawn(move || socket::Options::default().listen(address)))
 }
 
 /// CPU time of the calling thread so far.

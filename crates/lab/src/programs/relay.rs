@@ -3,17 +3,15 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
 
+use super::socket;
 use crate::place::Seat;
 
 /// Bytes read at a time.
 const AT_ONCE: usize = 16 << 10;
-/// A relay that nobody uses for so long ends.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What the relay sets on its two sockets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -41,10 +39,11 @@ pub fn start(
 }
 
 fn relay(listener: &TcpListener, server: SocketAddr, options: Options) -> Result<()> {
-    let near = super::accept_within(listener, PATIENCE)?;
-    near.set_nodelay(options.nodelay_near)?;
-    let far = TcpStream::connect_timeout(&server, PATIENCE).context("the relay cannot reach the server")?;
-    far.set_nodelay(options.nodelay_far)?;
+    let with = |nodelay| socket::Options { nodelay, ..socket::Options::default() };
+    let near = with(options.nodelay_near).accept(listener)?;
+    let far = with(options.nodelay_far).connect(server).context("the relay")?;
+    // A side that is silent for long is still there.
+    (near.set_read_timeout(None)?, far.set_read_timeout(None)?);
     let (up_from, up_to) = (near.try_clone()?, far.try_clone()?);
     let up = std::thread::spawn(move || copy(up_from, up_to));
     copy(far, near);

@@ -1,22 +1,20 @@
 //! Requests that a client writes in two pieces, header and body, and that a server answers once it has both.
 
-use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 use std::thread::{JoinHandle, sleep};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
-use crate::clock::now;
+use super::socket::{Options, hang_up};
+use crate::clock::{ms_between, now};
 use crate::place::{Place, join};
 
 /// Bytes of a request's two pieces.
 const PIECES: [usize; 2] = [100, 300];
 /// Bytes of an answer.
 const ANSWER: usize = 200;
-/// A program that hears nothing for so long has lost its peer.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How they are made.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -58,34 +56,26 @@ pub fn run(
 }
 
 fn serve(listener: &TcpListener) -> Result<()> {
-    let mut stream = super::accept_within(listener, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_nodelay(true)?;
-    let mut request = vec![0; PIECES.iter().sum()];
-    loop {
-        match stream.read_exact(&mut request) {
-            Ok(()) => stream.write_all(&[0; ANSWER])?,
-            Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(()),
-            Err(error) => return Err(error.into()),
-        }
+    let options = Options { nodelay: true, ..Options::default() };
+    let stream = options.accept(listener)?;
+    while options.read_message(&stream, PIECES.iter().sum())? {
+        options.write(&stream, &[0; ANSWER])?;
     }
+    Ok(())
 }
 
 fn ask(server: SocketAddr, requests: Requests) -> Result<Vec<f64>> {
-    let mut stream = TcpStream::connect_timeout(&server, PATIENCE).context("cannot connect")?;
-    stream.set_nodelay(requests.nodelay)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    let options = Options { nodelay: requests.nodelay, ..Options::default() };
+    let stream = options.connect(server)?;
     let mut times = Vec::with_capacity(requests.count);
     for _ in 0..requests.count {
         let begun = now();
-        stream.write_all(&[0; PIECES[0]])?;
+        options.write(&stream, &[0; PIECES[0]])?;
         sleep(requests.work);
-        stream.write_all(&[0; PIECES[1]])?;
-        stream.read_exact(&mut [0; ANSWER]).context("no answer")?;
-        times.push((now() - begun) as f64 / 1e6);
+        options.write(&stream, &[0; PIECES[1]])?;
+        ensure!(options.read_message(&stream, ANSWER)?, "no answer");
+        times.push(ms_between(begun, now()));
     }
-    stream.shutdown(Shutdown::Write)?;
-    // Until the server's FIN, so that both are in the capture.
-    while stream.read(&mut [0; ANSWER])? > 0 {}
+    hang_up(&stream)?;
     Ok(times)
 }

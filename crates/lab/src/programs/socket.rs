@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use rustix::net::sockopt::{
-    set_socket_recv_buffer_size, set_socket_send_buffer_size, set_tcp_congestion, set_tcp_cork,
-    set_tcp_nodelay, set_tcp_quickack,
+    Timeout, set_socket_recv_buffer_size, set_socket_send_buffer_size, set_socket_timeout,
+    set_tcp_congestion, set_tcp_cork, set_tcp_nodelay, set_tcp_quickack,
 };
 use rustix::net::{AddressFamily, SendFlags, SocketType, connect, send, socket};
 use serde::Serialize;
 
 /// A program that waits this long for its peer has lost it: the run fails instead of hanging.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What a program sets on its sockets. The default sets nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -42,11 +42,7 @@ impl Options {
             // Before the SYN arrives: the window scale is agreed on in the handshake.
             set_socket_recv_buffer_size(&listener, bytes)?;
         }
-        rustix::net::sockopt::set_socket_timeout(
-            &listener,
-            rustix::net::sockopt::Timeout::Recv,
-            Some(PATIENCE),
-        )?;
+        set_socket_timeout(&listener, Timeout::Recv, Some(PATIENCE))?;
         Ok(listener)
     }
 
@@ -67,6 +63,8 @@ impl Options {
         if let Some(name) = self.congestion {
             set_tcp_congestion(&open, name)?;
         }
+        // connect() waits no longer than a send would (socket(7), SO_SNDTIMEO).
+        set_socket_timeout(&open, Timeout::Send, Some(PATIENCE))?;
         connect(&open, &server).with_context(|| format!("cannot connect to {server}"))?;
         let stream = TcpStream::from(open);
         self.set_on(&stream)?;

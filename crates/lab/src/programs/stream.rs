@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::message::{Message, Reads, Writes, matched};
 use super::socket::{Options, READ_AT_ONCE};
-use crate::clock::now;
+use crate::clock::{now, ns};
 
 /// What each side sends, and how.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -50,9 +50,9 @@ impl Feed {
         let bytes = vec![b'.'; self.messages.iter().copied().max().unwrap_or(0)];
         let (mut log, mut length, first) = (Vec::new(), 0, now());
         for tick in 0..self.ticks {
-            let due = first + nanoseconds(self.period) * tick as i64;
+            let due = first + ns(self.period) * tick as i64;
             let is_late = self.late_every > 0 && (tick + 1).is_multiple_of(self.late_every);
-            let at = due + if is_late { nanoseconds(self.late_by) } else { 0 };
+            let at = due + if is_late { ns(self.late_by) } else { 0 };
             sleep(Duration::from_nanos(u64::try_from(at - now()).unwrap_or(0)));
             for message in &self.messages {
                 length += message;
@@ -63,10 +63,6 @@ impl Feed {
         }
         Ok(log)
     }
-}
-
-fn nanoseconds(duration: Duration) -> i64 {
-    i64::try_from(duration.as_nanos()).unwrap_or(i64::MAX)
 }
 
 impl Stream {

@@ -18,7 +18,8 @@ use anyhow::{Context, Result, bail, ensure};
 use serde::Serialize;
 
 use super::login;
-use crate::clock::now;
+use super::socket::{Options, PATIENCE};
+use crate::clock::{ms_between, now};
 use crate::place::{Place, Seat, join};
 
 /// Bytes of an update in which little has changed.
@@ -33,8 +34,6 @@ const LARGE_EVERY: u32 = 37;
 const COMMAND: usize = 12;
 /// Bytes of UDP's sequence number.
 const SEQUENCE: usize = 4;
-/// A program that hears nothing for so long has lost its peer.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What carries the updates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -128,13 +127,13 @@ impl Played {
     /// How old each update was when the client's program had it, in ms.
     pub fn ages(&self) -> Vec<f64> {
         let pairs = self.written.iter().zip(&self.read);
-        pairs.filter_map(|(written, read)| read.map(|read| (read - written) as f64 / 1e6)).collect()
+        pairs.filter_map(|(written, read)| read.map(|read| ms_between(*written, read))).collect()
     }
 
     /// From the client's `connect()` until it had the first update, in ms.
     pub fn first_frame(&self) -> Option<f64> {
         let first = self.read.iter().flatten().next()?;
-        Some((first - self.began) as f64 / 1e6)
+        Some(ms_between(self.began, *first))
     }
 }
 
@@ -284,9 +283,7 @@ fn run_updates(
 }
 
 fn serve_tcp(listener: &TcpListener, game: &Game, shared: &Shared) -> Result<Served> {
-    let stream = super::accept_within(listener, PATIENCE)?;
-    stream.set_nodelay(game.nodelay)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    let stream = Options { nodelay: game.nodelay, ..Options::default() }.accept(listener)?;
     game.login.serve(&stream)?;
     // The client's answers and commands are read and forgotten.
     let mut incoming = stream.try_clone()?;
@@ -306,10 +303,8 @@ fn serve_tcp(listener: &TcpListener, game: &Game, shared: &Shared) -> Result<Ser
 
 fn play_tcp(server: SocketAddr, game: &Game, shared: &Shared) -> Result<Seen> {
     let mut seen = Seen { began: now(), ..Seen::default() };
-    let mut stream = TcpStream::connect_timeout(&server, PATIENCE).context("cannot connect")?;
     // The client is not what the story is about: its few bytes leave at once.
-    stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut stream = Options { nodelay: true, ..Options::default() }.connect(server)?;
     game.login.join(&stream)?;
     let commander = commander(stream.try_clone()?, game);
     let (mut waiting, mut buffer) = (Vec::new(), [0; 4096]);

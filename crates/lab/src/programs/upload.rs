@@ -1,13 +1,14 @@
 //! A client that uploads many bytes, and a server that says "OK" when it has them all.
 
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
 use serde::Serialize;
 
 use super::listen;
+use super::socket::Options;
 use crate::clock;
 use crate::place::{Place, join};
 
@@ -37,7 +38,7 @@ pub fn play(place: &Place, bytes: u64) -> Result<Log> {
 
 /// The server: takes `bytes` from one client and says "OK".
 pub fn take(listener: &TcpListener, bytes: u64) -> Result<()> {
-    let (mut socket, _) = listener.accept()?;
+    let mut socket = Options::default().accept(listener)?;
     let mut buffer = vec![0; BUFFER];
     let mut taken = 0;
     while taken < bytes {
@@ -51,7 +52,7 @@ pub fn take(listener: &TcpListener, bytes: u64) -> Result<()> {
 
 /// The client: uploads `bytes` and waits for the "OK".
 pub fn upload(server: SocketAddr, bytes: u64) -> Result<Log> {
-    let mut socket = TcpStream::connect(server)?;
+    let mut socket = Options::default().connect(server)?;
     let buffer = vec![b'x'; BUFFER];
     let (start, watch) = (clock::now(), Instant::now());
     let mut left = bytes;
@@ -68,6 +69,8 @@ pub fn upload(server: SocketAddr, bytes: u64) -> Result<Log> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpStream;
+
     use super::*;
 
     #[test]

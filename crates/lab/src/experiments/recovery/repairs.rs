@@ -1,6 +1,7 @@
 //! What a capture shows of repairs: at the sender its recoveries, at the receiver how soon it ACKs a segment that
 //! fills a hole.
 
+use crate::clock::ms_between;
 use crate::experiments::segments::Seen;
 
 /// A retransmission that leaves so long after the last ACK was sent by a timer. NewReno's leave within µs of an
@@ -22,12 +23,12 @@ pub(crate) struct Recovery {
 impl Recovery {
     /// All of it, in ms.
     pub(crate) fn ms(self) -> f64 {
-        (self.ended - self.began) as f64 / 1e6
+        ms_between(self.began, self.ended)
     }
 
     /// Until a timer took over, in ms.
     pub(crate) fn fast_ms(self) -> f64 {
-        (self.timeout.unwrap_or(self.ended) - self.began) as f64 / 1e6
+        ms_between(self.began, self.timeout.unwrap_or(self.ended))
     }
 }
 
@@ -69,7 +70,7 @@ pub(crate) fn repairs(seen: &[Seen]) -> Repairs {
                     let by_timer = time.saturating_sub(last_ack) > REACTION_NS;
                     repairs.timeouts += u64::from(by_timer);
                     if open.is_some() {
-                        repairs.gaps_ms.push((time - last_repair) as f64 / 1e6);
+                        repairs.gaps_ms.push(ms_between(last_repair, time));
                     }
                     last_repair = time;
                     let (recovery, recover) =
@@ -114,11 +115,7 @@ pub(crate) fn hole_filling_acks(seen: &[Seen]) -> Vec<f64> {
             }
             Seen::Data { .. } => {}
             Seen::Ack { time, upto } => {
-                delays.extend(
-                    waiting
-                        .extract_if(.., |(_, end)| *end <= upto)
-                        .map(|(since, _)| (time - since) as f64 / 1e6),
-                );
+                delays.extend(covered(&mut waiting, upto).map(|since| ms_between(since, time)));
             }
         }
     }
@@ -139,15 +136,16 @@ pub(crate) fn answers(seen: &[Seen]) -> Vec<f64> {
                 highest = highest.max(end);
             }
             Seen::Ack { time, upto } => {
-                answers.extend(
-                    waiting
-                        .extract_if(.., |(_, end)| *end <= upto)
-                        .map(|(sent, _)| (time - sent) as f64 / 1e6),
-                );
+                answers.extend(covered(&mut waiting, upto).map(|sent| ms_between(sent, time)));
             }
         }
     }
     answers
+}
+
+/// Takes out those that end at `upto` or before; the time of each, in ns.
+fn covered(waiting: &mut Vec<(i64, u32)>, upto: u32) -> impl Iterator<Item = i64> {
+    waiting.extract_if(.., move |(_, end)| *end <= upto).map(|(time, _)| time)
 }
 
 /// The edge after `edge` arrived in order, with what lay beyond and now fits taken from there.
