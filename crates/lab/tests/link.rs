@@ -1,10 +1,14 @@
 //! The emulated link with this kernel's TCP on it.
 
+mod attempts;
+mod rights;
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use rights::able;
 use tcpwhy_diagnose::report::Source;
 use tcpwhy_lab::capture::Vantage;
 use tcpwhy_lab::place::{Path, Place, Seat, Wire, join};
@@ -14,18 +18,10 @@ use tcpwhy_wire::{Packet, Tcp, Transport};
 
 /// Where its server listens.
 const PORT: u16 = 4000;
-/// How much longer than the link's delay a round trip may take on a busy machine; a run that was later than
-/// 4 ms is void anyway.
+/// How much longer than the link's delay the shortest of several round trips may take: the link's packets are at
+/// most 4 ms late, or the run is void, and programs are woken late besides.
 const SLACK: Duration = Duration::from_millis(30);
-
-/// Whether this machine lets us make namespaces and devices; says so where it does not.
-fn able() -> bool {
-    let able = rustix::process::geteuid().is_root() && std::path::Path::new("/dev/net/tun").exists();
-    if !able {
-        let _ = writeln!(std::io::stderr(), "SKIPPED: this test wants root and /dev/net/tun");
-    }
-    able
-}
+const ROUND_TRIP: Duration = Duration::from_millis(20);
 
 fn setup(path: Path) -> Setup {
     Setup { path, seed: 1, snaplen: 120, middle: false }
@@ -71,21 +67,25 @@ fn a_round_trip_takes_as_long_as_the_link_says() {
     if !able() {
         return;
     }
-    let recording = record(&setup(Path::Link(wire(20))), |place| echo(place, 100, 5)).unwrap();
-    for took in &recording.value {
-        assert!((Duration::from_millis(20)..Duration::from_millis(20) + SLACK).contains(took), "{took:?}");
-    }
-    let client = recording.capture(Vantage::Client).unwrap().packets();
-    let server = recording.capture(Vantage::Server).unwrap().packets();
-    assert_eq!(client.len(), server.len(), "nothing is lost");
-    // SYN and SYN-ACK at the client; SYN-ACK and its ACK at the server.
-    for (packets, asked, answered) in [(&client, 0, 1), (&server, 1, 2)] {
-        let took = packets[answered].time - packets[asked].time;
-        assert!((20_000_000..20_000_000 + SLACK.as_nanos() as i64).contains(&took), "{took} ns");
-    }
-    let diagnosis = recording.capture(Vantage::Client).unwrap().diagnose("client");
-    let base = diagnosis.connections().next().unwrap().base_rtt_ms.unwrap().0;
-    assert!((20.0..20.0 + SLACK.as_secs_f64() * 1e3).contains(&base), "{base} ms");
+    attempts::one_succeeds(|| {
+        let run = record(&setup(Path::Link(wire(20))), |place| echo(place, 100, 5));
+        let recording = run.map_err(|error| format!("{error:#}"))?;
+        let capture = |vantage| recording.capture(vantage).expect("a capture of each end");
+        let (client, server) = (capture(Vantage::Client).packets(), capture(Vantage::Server).packets());
+        assert_eq!(client.len(), server.len(), "nothing is lost");
+        // SYN and SYN-ACK at the client; SYN-ACK and its ACK at the server.
+        let handshakes = [client[1].time - client[0].time, server[2].time - server[1].time];
+        let seen = handshakes.map(|took| Duration::from_nanos(took.unsigned_abs()));
+        let all: Vec<Duration> = recording.value.iter().copied().chain(seen).collect();
+        // No machine makes them shorter.
+        assert!(all.iter().all(|took| *took >= ROUND_TRIP), "{all:?}");
+        let base =
+            capture(Vantage::Client).diagnose("client").connections().next().and_then(|one| one.base_rtt_ms);
+        let base = Duration::from_secs_f64(base.expect("a round trip").0 / 1e3);
+        let shortest = recording.value.iter().chain(&seen).copied().min().expect("round trips");
+        let right = [base, shortest].iter().all(|took| (ROUND_TRIP..ROUND_TRIP + SLACK).contains(took));
+        if right { Ok(()) } else { Err(format!("base {base:?}, all {all:?}")) }
+    });
 }
 
 fn tcp(packet: &Packet) -> Option<&Tcp> {

@@ -1,11 +1,14 @@
 //! Children of a host die with the process that started them, however that ends.
 
+mod rights;
+
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use rights::able;
 use tcpwhy_lab::place::{Path, Wire, join};
 use tcpwhy_lab::recording::{Setup, record};
 use tcpwhy_simulate::link::Ends;
@@ -14,14 +17,6 @@ use tcpwhy_simulate::link::Ends;
 const MARK: &str = "TCPWHY_LAB_TEST_MARK";
 /// The kernel takes a PID namespace down in milliseconds; a busy machine may need longer.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-fn able() -> bool {
-    let able = rustix::process::geteuid().is_root() && std::path::Path::new("/dev/net/tun").exists();
-    if !able {
-        let _ = writeln!(std::io::stderr(), "SKIPPED: this test wants root and /dev/net/tun");
-    }
-    able
-}
 
 /// Processes whose environment has the mark.
 fn marked(mark: &str) -> usize {

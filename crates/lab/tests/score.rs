@@ -1,10 +1,15 @@
 //! The labelled corpus: tcpwhy is as right about it as is recorded, and about fresh runs of some of its cases.
 
+mod attempts;
+mod rights;
+
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex};
 
+use attempts::one_succeeds;
+use rights::able;
 use tcpwhy_diagnose::report::{Connection, Exchanges, Source};
 use tcpwhy_lab::capture::{Capture, Vantage};
 use tcpwhy_lab::corpus::score::{Figures, score};
@@ -212,27 +217,34 @@ const LIVE: [&str; 5] = [
 
 #[test]
 fn fresh_runs_are_diagnosed() {
-    if !rustix::process::geteuid().is_root() || !Path::new("/dev/net/tun").exists() {
-        let _ =
-            writeln!(std::io::stderr(), "SKIPPED fresh runs of the corpus: they want root and /dev/net/tun");
+    if !able() {
         return;
     }
-    let fresh = tempfile::tempdir().expect("a temporary folder");
     let is_live = |case: &Case| LIVE.contains(&case.name.as_str());
     let cases: Vec<Case> = corpus::cases().into_iter().filter(is_live).collect();
     assert_eq!(cases.len(), LIVE.len());
-    let labels = corpus::build(&cases, fresh.path(), 1, &|case, error| {
-        assert!(error.is_none(), "{}: {error:?}", case.name);
-    });
-    corpus::merge(labels, fresh.path()).expect("a list of cases");
-    let score = score(fresh.path()).expect("a score");
-    for verdict in &score.verdicts {
-        let name = &verdict.label.name;
-        for found in &verdict.found {
-            assert!(!found.is_missed(), "{name}: {} was missed", found.cause.cause);
-        }
-        for blame in &verdict.blames {
-            assert!(!blame.is_false(), "{name}: {}: {}", blame.rule, blame.summary);
-        }
+    for case in cases {
+        one_succeeds(|| faults_of_a_fresh_run(&case));
     }
+}
+
+fn faults_of_a_fresh_run(case: &Case) -> Result<(), String> {
+    let fresh = tempfile::tempdir().expect("a temporary folder");
+    let failed = Mutex::new(None);
+    let labels = corpus::build(std::slice::from_ref(case), fresh.path(), 1, &|_, error| {
+        *failed.lock().unwrap() = error.map(|error| format!("{}: {error:#}", case.name));
+    });
+    if let Some(error) = failed.into_inner().unwrap() {
+        return Err(error);
+    }
+    corpus::merge(labels, fresh.path()).expect("a list of cases");
+    let mut faults = Vec::new();
+    for verdict in &score(fresh.path()).expect("a score").verdicts {
+        let name = &verdict.label.name;
+        let missed = verdict.found.iter().filter(|found| found.is_missed());
+        faults.extend(missed.map(|found| format!("{name}: {} was missed", found.cause.cause)));
+        let wrong = verdict.blames.iter().filter(|blame| blame.is_false());
+        faults.extend(wrong.map(|blame| format!("{name}: {}: {}", blame.rule, blame.summary)));
+    }
+    if faults.is_empty() { Ok(()) } else { Err(faults.join("\n  ")) }
 }

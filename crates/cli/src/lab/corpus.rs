@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::{Context, Result};
 use clap::ValueHint;
 use tcpwhy_lab::corpus::{self, Case};
+use tcpwhy_lab::lab::Progress;
 
 use super::watch::Watch;
 use crate::{TROUBLE, complaint, output};
@@ -42,13 +43,14 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
     let failed = AtomicU64::new(0);
     let labels = {
         let watch = Watch::new("corpus", (1, 1));
-        watch.length(cases.len() as u64);
+        watch.runs(cases.len() as u64);
         corpus::build(&cases, folder, args.at_a_time, &|case, error| {
             if let Some(error) = error {
                 failed.fetch_add(1, Ordering::Relaxed);
-                watch.note(&format!("{}: {error:#}", case.name));
+                watch.line(&format!("{}: {error:#}", case.name));
             }
-            watch.recorded(&case.name);
+            watch.run(&case.name);
+            watch.done();
         })
     };
     corpus::merge(labels, folder)?;

@@ -40,24 +40,6 @@ impl Watch {
     }
 }
 
-impl Watch {
-    /// There are so many cases to record.
-    pub(super) fn length(&self, all: u64) {
-        self.bar.set_length(all);
-    }
-
-    /// A case is done.
-    pub(super) fn recorded(&self, case: &str) {
-        self.bar.set_message(plain(case).into_owned());
-        self.bar.inc(1);
-    }
-
-    /// A line above the bar.
-    pub(super) fn note(&self, text: &str) {
-        Progress::line(self, text);
-    }
-}
-
 impl Drop for Watch {
     fn drop(&mut self) {
         self.keys.release();

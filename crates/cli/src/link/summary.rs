@@ -103,32 +103,41 @@ impl Run<'_> {
     /// What each direction carried.
     fn traffic(&self) -> [Traffic; 2] {
         let (client, server) = (self.packets(Vantage::Client), self.packets(Vantage::Server));
-        let ports =
-            |packets: &[Packet]| (packets.len(), packets.iter().map(|p| u64::from(p.frame_len)).sum());
-        // A packet leaves the client before it reaches the server, so the first one seen at the client tells who
-        // the client is only if the client spoke first: the link's addresses are fixed, the lower one is its.
-        let lower =
-            |packets: &[Packet]| packets.iter().flat_map(|p| [p.source.address, p.destination.address]).min();
-        let of_client = lower(&client).or_else(|| lower(&server));
-        let split = |packets: &[Packet]| {
-            let (up, down): (Vec<Packet>, Vec<Packet>) =
-                packets.iter().cloned().partition(|packet| Some(packet.source.address) == of_client);
-            (ports(&up), ports(&down))
-        };
-        let ((up_sent, down_arrived), (up_arrived, down_sent)) = (split(&client), split(&server));
-        let events = |way: &str| {
-            let mut counts = BTreeMap::new();
-            for event in &self.recording.events {
-                if let Some((_, what)) = event.what.strip_prefix(way).and_then(|rest| rest.split_once(": ")) {
-                    *counts.entry(kind(what)).or_insert(0) += 1;
-                }
-            }
-            counts
+        // Whoever spoke first: of the link's two addresses the lower one is the client's.
+        let ends = client
+            .iter()
+            .chain(&server)
+            .flat_map(|packet| [packet.source.address, packet.destination.address]);
+        let of_client = ends.min();
+        let load = |packets: &[Packet], up: bool| {
+            let one_way = packets.iter().filter(|packet| (Some(packet.source.address) == of_client) == up);
+            one_way.fold((0, 0), |(count, bytes), packet| (count + 1, bytes + u64::from(packet.frame_len)))
         };
         [
-            Traffic { name: "up", sent: up_sent, arrived: up_arrived, events: events("up ") },
-            Traffic { name: "down", sent: down_sent, arrived: down_arrived, events: events("down ") },
+            Traffic {
+                name: "up",
+                sent: load(&client, true),
+                arrived: load(&server, true),
+                events: self.events("up "),
+            },
+            Traffic {
+                name: "down",
+                sent: load(&server, false),
+                arrived: load(&client, false),
+                events: self.events("down "),
+            },
         ]
+    }
+
+    /// How often the link did what, in the direction whose events begin with `way`.
+    fn events(&self, way: &str) -> BTreeMap<String, u64> {
+        let mut counts = BTreeMap::new();
+        for event in &self.recording.events {
+            if let Some((_, what)) = event.what.strip_prefix(way).and_then(|rest| rest.split_once(": ")) {
+                *counts.entry(kind(what)).or_insert(0) += 1;
+            }
+        }
+        counts
     }
 }
 
