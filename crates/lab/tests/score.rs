@@ -107,16 +107,10 @@ const SCHEDULING_MS: f64 = 0.3;
 
 /// Faults of the analysis: the beginnings of the names of cases whose exchanges it does not see, and why. To be
 /// emptied, not to grow.
-const UNSEEN: &[(&str, &str)] = &[
-    (
-        "two-flushes",
-        "the server works longer between an answer's writes than an exchange takes: a stream, it says",
-    ),
-    (
-        "split-long-response",
-        "each train of segments of a long answer counts as the server speaking again: a stream, it says",
-    ),
-];
+const UNSEEN: &[(&str, &str)] = &[(
+    "split-long-response",
+    "each train of segments of a long answer counts as the server speaking again: a stream, it says",
+)];
 
 /// The captures of clients that ask and wait for the answer before they ask again.
 fn of_exchanges() -> Vec<(&'static Reported, Case, Chat)> {
