@@ -221,6 +221,15 @@ impl World {
         };
         let number = self.packets.last().map_or(0, |packet| packet.number) + 1;
         let (source, destination) = (socket(side), socket(1 - side));
-        self.packets.push(Packet { number, time: self.now, frame_len, source, destination, transport });
+        self.packets.push(Packet {
+            number,
+            time: self.now,
+            frame_len,
+            // As if all hosts shared one counter: each connection then sees gaps of its own.
+            ip_id: Some(number as u16),
+            source,
+            destination,
+            transport,
+        });
     }
 }

@@ -74,6 +74,7 @@ mod tests {
             source: Socket { address: source.0, port: source.1 },
             destination: Socket { address: destination.0, port: destination.1 },
             transport: Transport::Udp(Udp::default()),
+            ..Packet::default()
         }
     }
 

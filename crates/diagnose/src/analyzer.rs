@@ -104,7 +104,7 @@ impl Analyzer {
         let Some(index) = found.or_else(|| self.table.insert(key, tag, time)) else { return };
         let Record { connection, ledger } = self.table.get_mut(index);
         match &packet.transport {
-            Transport::Tcp(tcp) => connection.handle(packet.number, time, tcp, from, ledger),
+            Transport::Tcp(tcp) => connection.handle_segment(packet, time, tcp, from, ledger),
             Transport::Udp(udp) => connection.handle_datagram(packet.number, time, *udp, from, ledger),
         }
     }

@@ -92,7 +92,15 @@ fn segment(number: u64, us: i64, is_client: bool, (seq, ack): (u32, u32), payloa
     let (source, destination) = if is_client { (client, server) } else { (server, client) };
     let flags = TcpFlags(TcpFlags::ACK);
     let tcp = Tcp { seq, ack, payload_len, window: 502, flags, options: TcpOptions::default() };
-    Packet { number, time: us * 1_000, frame_len: 60, source, destination, transport: Transport::Tcp(tcp) }
+    Packet {
+        number,
+        time: us * 1_000,
+        frame_len: 60,
+        source,
+        destination,
+        transport: Transport::Tcp(tcp),
+        ..Packet::default()
+    }
 }
 
 #[test]

@@ -148,7 +148,7 @@ fn numbered(steps: Vec<(i64, (Socket, Socket), Transport)>, start: i64) -> Vec<P
         .zip(numbers)
         .map(|((step, (source, destination), transport), number)| {
             time = time.saturating_add(step);
-            Packet { number, time, frame_len: 60, source, destination, transport }
+            Packet { number, time, frame_len: 60, source, destination, transport, ..Packet::default() }
         })
         .collect()
 }
@@ -231,6 +231,7 @@ impl Talk {
             source: ends[side],
             destination: ends[1 - side],
             transport: Transport::Tcp(tcp),
+            ..Packet::default()
         });
     }
 

@@ -129,6 +129,9 @@ pub struct Packet {
     pub time: i64,
     /// Bytes of the frame on the wire, also where the snapshot length cut what was stored.
     pub frame_len: u32,
+    /// The identification field of IPv4 (RFC 791 section 3.1); `None` where the packet has none (IPv6) or the
+    /// text did not print it.
+    pub ip_id: Option<u16>,
     /// Who sent it.
     pub source: Socket,
     /// To whom.

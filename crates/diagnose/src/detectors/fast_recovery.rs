@@ -58,7 +58,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 
 /// Whether every repair began with a timer, which is another rule's case.
 fn is_after_timer(subject: &Subject<'_>, end: End, tally: &Tally) -> bool {
-    subject.tally(Cause::Timeout, end).is_some_and(|timeouts| timeouts.count >= tally.count)
+    let count = |cause| subject.tally(cause, end).map_or(0, |timeouts| timeouts.count);
+    count(Cause::Timeout) + count(Cause::UnseenTimeout) >= tally.count
 }
 
 fn severity(subject: &Subject<'_>, cost: i64) -> Option<Severity> {

@@ -23,13 +23,18 @@ rule! {
     /// retransmission that the receiver reports as needless (D-SACK) is not a loss: its ACK was only late.
     /// Probes of a closed window and keep-alives are no retransmissions.
     ///
+    /// Where the segment was lost before it came to the capture, its retransmission looks like data that comes
+    /// late. Linux numbers the packets of each connection one by one in IPv4's identification field: data that
+    /// comes after a silence of 200 ms or more, as long as a timer's, with a number left out before it, is
+    /// reported too. IPv6 has no such field; a SYN that was lost before it came to the capture leaves no trace.
+    ///
     /// ## What to do
     /// Find where segments are dropped (interfaces, queues, a policer, a firewall, an MTU that is smaller than
     /// it says). A SYN that arrives and is not answered points to a full listen queue instead. RACK with tail-loss
     /// probes, on by default on today's Linux, shortens the wait to two round trips; SACK must be on for it.
     ///
     /// ## References
-    /// RFC 6298 (timer); RFC 8985 (RACK-TLP); RFC 2883 (D-SACK); RFC 9293 section 3.8.1; listen(2).
+    /// RFC 6298 (timer); RFC 791 section 3.1 (identification); RFC 8985 (RACK-TLP); RFC 2883 (D-SACK); RFC 9293 section 3.8.1; listen(2).
     RTO_STALL = "rto-stall", Severity::Problem, Check::Connection(check)
 }
 
@@ -42,6 +47,8 @@ const LONG_LIFE: i64 = 100;
 const LARGE_COST: i64 = 1_000_000_000;
 /// A retransmission after so long a silence leaves no other reading.
 const CONFIDENCE: f64 = 0.95;
+/// A packet that never came may have been a pure ACK, and the silence after it a program's.
+const CONFIDENCE_UNSEEN: f64 = 0.8;
 /// The SYN was not answered; who dropped it, the packets alone do not say.
 const CONFIDENCE_SYN: f64 = 0.7;
 /// The SYN passed the server's own interface and was not answered.
@@ -54,6 +61,11 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             && Loss::of(subject, end).is_real()
         {
             findings.push(of_data(subject, end, tally));
+        }
+        if let Some(tally) = subject.tally(Cause::UnseenTimeout, end)
+            && tally.total >= SMALLEST_COST
+        {
+            findings.push(of_unseen_data(subject, end, tally));
         }
         if let Some(tally) = subject.tally(Cause::SynTimeout, end)
             && tally.total >= SMALLEST_COST
@@ -111,6 +123,31 @@ fn of_data(subject: &Subject<'_>, end: End, tally: &Tally) -> Finding {
             [
                 "the last packet with data before the silence".to_owned(),
                 "the timer has expired: sent again".to_owned(),
+                String::new(),
+            ]
+        }),
+        fixes: fixes_of_data(subject, end),
+        ..finding(subject, tally)
+    }
+}
+
+fn of_unseen_data(subject: &Subject<'_>, end: End, tally: &Tally) -> Finding {
+    Finding {
+        confidence: CONFIDENCE_UNSEEN,
+        summary: format!(
+            "The network lost data of {} on its way to the capture, and nothing that came later told of it: the {} \
+             waited {} for its retransmission timer: {}, {} of the connection's life. The identifications of its \
+             packets skip those that were lost.",
+            subject.who(end),
+            subject.side_name(end),
+            super::subject::times(tally.count),
+            how_long(tally),
+            percent(tally.total, subject.duration()),
+        ),
+        evidence: subject.evidence(tally, |_| {
+            [
+                "the last packet before the silence".to_owned(),
+                "data at last; the identification before its own never came: a retransmission".to_owned(),
                 String::new(),
             ]
         }),

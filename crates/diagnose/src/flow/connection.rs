@@ -4,7 +4,7 @@
 //! segment that leaves within the sender's own reaction time of an ACK was waiting for that ACK; one that
 //! leaves on its own was waiting for its program.
 
-use tcpwhy_wire::{Socket, Tcp, TcpFlags};
+use tcpwhy_wire::{Packet, Socket, Tcp, TcpFlags};
 
 use super::exchange::Exchanges;
 use super::fact::{Cause, End, Fact, Facts, Wait};
@@ -119,7 +119,14 @@ impl Connection {
     }
 
     /// Takes packet `number`, sent by `from` at `time`, and publishes what it shows.
-    pub(crate) fn handle(&mut self, number: u64, time: i64, tcp: &Tcp, from: End, facts: &mut impl Facts) {
+    #[inline]
+    pub(crate) fn handle_segment(&mut self, packet: &Packet, time: i64, tcp: &Tcp, from: End, facts: &mut impl Facts) {
+        let single = tcp.payload_len <= self.halves[from].full_size();
+        self.halves[from].idents.take(packet.ip_id, single);
+        self.handle(packet.number, time, tcp, from, facts);
+    }
+
+    fn handle(&mut self, number: u64, time: i64, tcp: &Tcp, from: End, facts: &mut impl Facts) {
         // Clocks of several processors differ by microseconds; time that runs backwards would be booked twice.
         let now = time.max(self.last);
         (self.previous, self.last) = (self.last, now);
@@ -134,6 +141,9 @@ impl Connection {
             return self.handle_reset(from, now, facts);
         }
         let pure = tcp.payload_len == 0 && !tcp.flags.has(TcpFlags::FIN);
+        if self.halves[from].idents.missing > 0 {
+            self.note_missing(tcp, from, pure);
+        }
         if tcp.flags.has(TcpFlags::ACK) {
             self.handle_ack(number, tcp, from, now, pure, facts);
         }
@@ -142,6 +152,7 @@ impl Connection {
             self.halves[from].start(tcp.seq);
         } else {
             self.handle_data(number, tcp, from, now, facts);
+            self.halves[from].idents.missing = 0;
         }
     }
 
@@ -411,6 +422,8 @@ impl Connection {
             if let Some(repair) = half.repair() {
                 let quiet = if repair.quiet_since == NEVER { now } else { repair.quiet_since };
                 since = since.min(repair.recover_from).min(quiet).min(half.sent_at.max(self.first));
+            } else if let Some(probed_since) = half.open_probe() {
+                since = since.min(probed_since);
             } else if half.sent_at < since && self.may_be_blocked(end, now) {
                 since = half.sent_at;
             }

@@ -28,6 +28,8 @@ pub enum Cause {
     Recovery,
     /// A retransmission timer had to expire.
     Timeout,
+    /// A retransmission timer had to expire for a segment that was lost before it came to the capture point.
+    UnseenTimeout,
     /// The SYN's retransmission timer had to expire.
     SynTimeout,
     /// What was in flight took longer than the base round trip to drain.

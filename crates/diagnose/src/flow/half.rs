@@ -3,6 +3,7 @@
 use tcpwhy_wire::Tcp;
 
 use super::held::Held;
+use super::idents::Idents;
 use super::rhythm::Rhythm;
 use super::sequence;
 
@@ -53,6 +54,8 @@ pub(crate) struct Half {
     /// What is being repaired, or missing; nothing on most connections.
     pub(crate) trouble: Option<Box<Trouble>>,
     pub(crate) dup_acks: u8,
+    /// How this side's packets are numbered, and which of them never came here.
+    pub(crate) idents: Idents,
     /// How sure it is that this sender does not hold small segments: raised by each that left early.
     pub(crate) nodelay: u8,
     /// Window scale shift of the *receiver's* window field, and its MSS option.
@@ -102,6 +105,11 @@ pub(crate) struct Trouble {
     /// where duplicate ACKs did.
     pub(crate) quiet_since: i64,
     pub(crate) quiet_number: u64,
+    /// What was in flight, up to here, when data left that may have been a tail-loss probe; 0 where none did. And
+    /// since when, and since which packet, the sender had been silent.
+    pub(crate) probed: u64,
+    pub(crate) probed_since: i64,
+    pub(crate) probed_number: u64,
     /// The last retransmission: when, and which packet.
     pub(crate) repaired_at: i64,
     pub(crate) repaired_number: u64,
@@ -129,6 +137,9 @@ impl Default for Trouble {
             recover_number: 0,
             quiet_since: NEVER,
             quiet_number: 0,
+            probed: 0,
+            probed_since: NEVER,
+            probed_number: 0,
             repaired_at: NEVER,
             repaired_number: 0,
             was_needless: false,
@@ -166,6 +177,7 @@ impl Default for Half {
             rtt: 0,
             trouble: None,
             dup_acks: 0,
+            idents: Idents::default(),
             nodelay: 0,
             shift: 0,
             scale_known: false,
@@ -231,6 +243,14 @@ impl Half {
     #[inline]
     pub(crate) fn repair(&self) -> Option<&Trouble> {
         self.trouble.as_deref().filter(|trouble| trouble.recover != 0)
+    }
+
+    /// Since when there had been silence before data that may have been a tail-loss probe, as long as it is open
+    /// whether what was in flight then was lost.
+    #[inline]
+    pub(crate) fn open_probe(&self) -> Option<i64> {
+        let trouble = self.trouble.as_deref()?;
+        (trouble.probed > self.acked).then_some(trouble.probed_since)
     }
 
     /// Whether a repair is going on.

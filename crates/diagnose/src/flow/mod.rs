@@ -6,6 +6,7 @@ pub mod fact;
 pub(crate) mod half;
 mod handshake;
 pub(crate) mod held;
+mod idents;
 pub(crate) mod quantiles;
 pub(crate) mod release;
 mod repair;

@@ -84,8 +84,16 @@ impl Connection {
         if half.is_repairing() {
             return false;
         }
+        if half.idents.missing > 0
+            && let Some(wait) = self.unseen_timeout(from, now, number)
+        {
+            facts.take(Fact::Wait(wait));
+            return false;
+        }
         if half.sent_at == NEVER || !self.is_freed(from, now) {
-            if half.sent_at != NEVER && !full && half.small_in_flight() {
+            let may_be_probe = self.note_probe(from, now);
+            let half = &self.halves[from];
+            if half.sent_at != NEVER && !full && half.small_in_flight() && !may_be_probe {
                 self.halves[from].nodelay = NODELAY_PROOF;
             }
             self.note_idle_ack(from);

@@ -5,10 +5,18 @@ use tcpwhy_wire::Tcp;
 use super::connection::{Connection, RELEASE_TOLERANCE};
 use super::fact::{Cause, End, Fact, Facts, Wait};
 use super::half::{Half, NEVER};
+use super::sequence;
 
 /// Silence before a retransmission that only a timer explains: Linux's shortest RTO is 200 ms
 /// (`TCP_RTO_MIN`), RFC 6298 section 2.4 says 1 s; less a quarter for the coarse clocks of old stacks. ns.
 const TIMER_SILENCE: i64 = 150_000_000;
+/// The shortest timer of a Linux kernel (`TCP_RTO_MIN`), the system whose identifications show what was lost; the
+/// round trip comes on top. ns.
+const SHORTEST_TIMER: i64 = 200_000_000;
+/// A timer is at most this many times the shortest one plus the base round trip, unless round trips vary a lot…
+const TIMER_SPREAD: i64 = 2;
+/// …and doubles each time, this often at most (`TCP_RTO_MAX` comes before). 
+const MOST_DOUBLINGS: u8 = 8;
 /// A retransmission that answers an ACK follows it within the sender's reaction time; this many times that is
 /// silence enough for a timer, of which the tail-loss probe's is the shortest (RFC 8985 section 7.2).
 const REACTIONS_OF_SILENCE: i64 = 3;
@@ -54,7 +62,9 @@ impl Connection {
             trouble.quiet_since = NEVER;
             trouble.was_needless = false;
         }
-        if by_timer && trouble.quiet_since == NEVER {
+        if trouble.probed >= end && trouble.quiet_since == NEVER {
+            (trouble.quiet_since, trouble.quiet_number) = (trouble.probed_since, trouble.probed_number);
+        } else if by_timer && trouble.quiet_since == NEVER {
             (trouble.quiet_since, trouble.quiet_number) = (quiet_since, last_number);
         }
         (trouble.repaired_at, trouble.repaired_number) = (now, number);
@@ -70,6 +80,63 @@ impl Connection {
         let sure = self.base_round_trip().is_some() && half.dup_acks == 0 && !fills_hole;
         silence >= TIMER_SILENCE + reaction
             || (sure && silence >= (REACTIONS_OF_SILENCE * reaction).max(REORDERING))
+    }
+
+    /// Whether new data of `end` that passes now is the retransmission of something that was lost before it came
+    /// here: identifications are missing, and the silence fits as many timers. Returns that silence.
+    pub(crate) fn unseen_timeout(&self, end: End, now: i64, number: u64) -> Option<Wait> {
+        let (half, other) = (&self.halves[end], &self.halves[1 - end]);
+        let base = self.base_round_trip()?;
+        // It was sent first when what the sender had been waiting for reached it, or right after its last data.
+        let (heard, heard_number) =
+            (other.sent_at, other.sent_number).max((half.freed_at, half.freed_number));
+        let asked = (heard.saturating_add(self.reaction_part(end)), heard_number);
+        let (since, before) = asked.max((half.sent_at, half.sent_number));
+        let doublings = half.idents.missing.min(MOST_DOUBLINGS) - 1;
+        let longest = (TIMER_SPREAD * (SHORTEST_TIMER + base)) << doublings;
+        let fits = (SHORTEST_TIMER - RELEASE_TOLERANCE..=longest).contains(&(now - since));
+        let before_at = if before == heard_number { heard } else { since };
+        (since > self.first && fits).then_some(Wait {
+            cause: Cause::UnseenTimeout,
+            end,
+            from: since,
+            until: now,
+            packets: [before, number, number],
+            times: [before_at, now, now],
+        })
+    }
+
+    /// Some packets of `from` before this one were lost on their way here. A pure ACK with the sequence number
+    /// that was expected says that they held no data. Data says that the other side's timer, if one expired,
+    /// did so for want of the ACKs in them.
+    #[cold]
+    pub(crate) fn note_missing(&mut self, tcp: &Tcp, from: End, pure: bool) {
+        let half = &mut self.halves[from];
+        if pure {
+            if half.started && sequence::unwrap(tcp.seq, half.next) <= half.next {
+                half.idents.missing = 0;
+            }
+        } else if let Some(trouble) = &mut self.halves[1 - from].trouble
+            && trouble.recover != 0
+            && trouble.quiet_since != NEVER
+        {
+            trouble.was_needless = true;
+        }
+    }
+
+    /// Whether new data that leaves `end` now, freed by nothing, may be a tail-loss probe: the timer sends new
+    /// data if there is some, whatever Nagle's algorithm says (RFC 8985 section 7.3). What was in flight is then
+    /// lost if it has to be sent again.
+    pub(crate) fn note_probe(&mut self, end: End, now: i64) -> bool {
+        let silence = TIMER_SILENCE + self.reaction_most(end);
+        let half = &mut self.halves[end];
+        if half.sent_at == NEVER || half.in_flight() == 0 || now - half.sent_at < silence {
+            return false;
+        }
+        let (next, since, number) = (half.next, half.sent_at, half.sent_number);
+        let trouble = half.trouble.get_or_insert_default();
+        (trouble.probed, trouble.probed_since, trouble.probed_number) = (next, since, number);
+        true
     }
 
     /// Takes note if the receiver says that a retransmission brought it nothing new: its first SACK block then
@@ -101,7 +168,7 @@ impl Connection {
         // ACKed it, or had no room.
         let half = &mut self.halves[end];
         if let Some(trouble) = &mut half.trouble {
-            trouble.recover = 0;
+            (trouble.recover, trouble.probed) = (0, 0);
             if !was_probe {
                 half.sent_at = half.sent_at.max(trouble.repaired_at);
                 half.sent_number = half.sent_number.max(trouble.repaired_number);

@@ -71,7 +71,7 @@ impl Ledger {
             Cause::CongestionWindow => (Slot::Cwnd, Rank::Blocked),
             Cause::ReceiveWindow | Cause::ZeroWindow | Cause::Unread => (Slot::Rwnd, Rank::Blocked),
             Cause::Recovery => (Slot::Recovery, Rank::Blocked),
-            Cause::Timeout | Cause::SynTimeout => (Slot::Rto, Rank::Blocked),
+            Cause::Timeout | Cause::UnseenTimeout | Cause::SynTimeout => (Slot::Rto, Rank::Blocked),
             Cause::Queueing => (Slot::Queueing, Rank::Travelling),
             Cause::Transfer => (Slot::Transfer, Rank::Flowing),
             Cause::Program | Cause::ProgramPause => return self.tallies.add(wait),

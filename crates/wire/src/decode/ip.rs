@@ -36,6 +36,7 @@ pub(super) fn v4(rest: Rest<'_>, tunnels: Tunnels, out: &mut Packet) -> Decoded 
         return Err(Undecoded::Fragment);
     }
     let payload = rest.limit(total_len)?.skip(header_len)?;
+    out.ip_id = Some(u16_at(head, 4));
     out.source.address = Address::v4([head[12], head[13], head[14], head[15]]);
     out.destination.address = Address::v4([head[16], head[17], head[18], head[19]]);
     match head[9] {
@@ -59,6 +60,8 @@ pub(super) fn v6(rest: Rest<'_>, tunnels: Tunnels, out: &mut Packet) -> Decoded 
         0 => payload,
         len => payload.limit(u32::from(len))?,
     };
+    // A tunnel's outer header may have been IPv4's.
+    out.ip_id = None;
     out.source.address = Address::v6(*source);
     out.destination.address = Address::v6(*destination);
     match head[6] {

@@ -173,6 +173,7 @@ impl Capture {
             number: parcel.number,
             time,
             frame_len: frame_len(&parcel),
+            ip_id: parcel.lengths.ip_id,
             source: parcel.source,
             destination: parcel.destination,
             transport,

@@ -30,13 +30,15 @@ pub(super) enum Body {
     Udp(u32),
 }
 
-/// Lengths that tcpdump prints with `-e` and `-v`.
+/// What tcpdump prints of a frame and its IP header with `-e` and `-v`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Lengths {
     /// Bytes of the frame.
     pub(super) frame: Option<u32>,
     /// Bytes of the IP packet with its header.
     pub(super) ip: Option<u32>,
+    /// The IPv4 header's identification.
+    pub(super) ip_id: Option<u16>,
     /// Whether the packet is IPv6.
     pub(super) is_v6: bool,
 }
@@ -185,15 +187,16 @@ fn destination<'a>(cursor: &mut Cursor<'a>) -> Parsed<Host<'a>> {
     Ok(host)
 }
 
-/// Takes `length 74:` of the link layer and `length 60)` of the IP header.
+/// Takes `length 74:` of the link layer, and `id 4711,` and `length 60)` of the IP header.
 fn lengths(prefix: &str, source: &Host) -> Lengths {
     let header = prefix.find("(tos");
     let link = &prefix[..header.unwrap_or(prefix.len())];
     let is_v6 = source.address.is_some_and(|address| address.is_ipv6()) || prefix.contains("IP6");
     let frame = number_after(link, "length ").or_else(|| number_after(link, "ip "));
     let ip = header.and_then(|at| number_after(&prefix[at..], "length "));
+    let ip_id = header.and_then(|at| number_after(&prefix[at..], " id ")).and_then(|id| u16::try_from(id).ok());
     let v6_payload = number_after(prefix, "payload length: ");
-    Lengths { frame, ip: v6_payload.map(|bytes| bytes.saturating_add(40)).or(ip), is_v6 }
+    Lengths { frame, ip: v6_payload.map(|bytes| bytes.saturating_add(40)).or(ip), ip_id, is_v6 }
 }
 
 /// The number behind the first `label`, if something else than a blank ends it.

@@ -1,0 +1,95 @@
+//! What a sender's IPv4 identifications tell: packets of it that never came to the capture point.
+//!
+//! Linux numbers the packets of a connection one by one in each direction, pure ACKs and retransmissions too,
+//! although "don't fragment" is set (`ip_select_ident_segs` counts the socket's `inet_id` up). A number that is
+//! missing is a packet that was lost on its way here. Other systems leave the field zero, draw it at random or
+//! count for the whole host; their numbers never pass for a connection's own.
+
+/// Packets in a row that were numbered one by one before a gap is believed. Random numbers do that once in
+/// 2^80; a host with one counter for everything does it only while it talks to nobody else. A short
+/// connection has no more to show before its first loss.
+const PROOF: u8 = 5;
+/// What a long run proves at most. Each gap halves it, so that a counter shared with other connections, which
+/// has gaps all the time, is soon not believed any more.
+const MOST_PROOF: u8 = 4 * PROOF;
+/// A timer that doubles each time has expired for minutes before this many packets are lost; wider gaps are
+/// other traffic's, or a burst whose ACKs tell the story.
+const WIDEST_GAP: u16 = 8;
+
+/// How one direction's identifications have gone so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Idents {
+    /// What the next packet's must be.
+    next: u16,
+    /// How long they have gone one by one.
+    proof: u8,
+    /// Packets lost on the way here since the last data.
+    pub(crate) missing: u8,
+}
+
+impl Idents {
+    /// Takes the next packet's identification. One that may stand for several (TSO, GRO: longer than a full
+    /// segment) is not `single`: by how much the number then grows is not sure.
+    #[inline]
+    pub(crate) fn take(&mut self, id: Option<u16>, single: bool) {
+        let Some(id) = id else { return };
+        let ahead = id.wrapping_sub(self.next);
+        let behind = ahead.wrapping_neg();
+        match ahead {
+            0 => self.proof = (self.proof + 1).min(MOST_PROOF),
+            1..=WIDEST_GAP if self.proof >= PROOF => {
+                self.missing = self.missing.saturating_add(ahead as u8);
+                self.proof /= 2;
+            }
+            // Overtaken on the way, or captured twice.
+            _ if behind <= WIDEST_GAP && self.proof > 0 => {
+                self.missing = self.missing.saturating_sub(1);
+                return;
+            }
+            _ => (self.proof, self.missing) = (0, 0),
+        }
+        if !single {
+            (self.proof, self.missing) = (0, 0);
+        }
+        self.next = id.wrapping_add(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn missing(ids: impl IntoIterator<Item = u16>) -> u8 {
+        let mut idents = Idents::default();
+        ids.into_iter().for_each(|id| idents.take(Some(id), true));
+        idents.missing
+    }
+
+    #[test]
+    fn a_number_that_is_left_out_is_a_lost_packet() {
+        assert_eq!(missing([10, 11, 12, 13, 14, 15, 17]), 1);
+        assert_eq!(missing([65_533, 65_534, 65_535, 0, 1, 2, 5]), 2, "over the 16-bit edge");
+    }
+
+    #[test]
+    fn a_packet_that_was_overtaken_is_not_lost() {
+        assert_eq!(missing([10, 11, 12, 13, 14, 15, 17, 16, 18]), 0);
+    }
+
+    #[test]
+    fn numbers_that_do_not_count_a_connections_packets_say_nothing() {
+        assert_eq!(missing([0; 20]), 0, "always zero");
+        assert_eq!(missing([1, 2, 4, 5, 7, 8, 10, 11, 13, 14, 16]), 0, "shared with another connection");
+        assert_eq!(missing([9_000, 17, 40_001, 40_003, 2, 3, 60_000, 8]), 0, "drawn at random");
+        assert_eq!(missing([10, 11, 12, 13, 14, 15, 90]), 0, "too wide for a timer's losses");
+    }
+
+    #[test]
+    fn segments_joined_by_the_network_card_count_for_several() {
+        let mut idents = Idents::default();
+        (10..20).for_each(|id| idents.take(Some(id), true));
+        idents.take(Some(20), false);
+        idents.take(Some(24), true);
+        assert_eq!(idents.missing, 0);
+    }
+}
