@@ -322,6 +322,93 @@ mod tests {
         assert_eq!(findings("rto-stall", &text)[0].severity, Severity::Advice);
     }
 
+    /// Five exchanges over 20 ms, captured at the server, which answers at once; then a request that comes 230 ms
+    /// after it could have, `skipped` identifications later.
+    fn far_requests(skipped: u64) -> String {
+        let header = |us: u64, id: u64| {
+            format!(
+                "10:00:00.{us:06} IP (tos 0x0, ttl 64, id {id}, offset 0, flags [DF], proto TCP (6), length 60)\n    "
+            )
+        };
+        let client = "10.0.0.1.40000 > 10.0.0.2.80";
+        let server = "10.0.0.2.80 > 10.0.0.1.40000";
+        let mut text = header(0, 100)
+            + &format!("{client}: Flags [S], seq 99, win 64240, options [mss 1460], length 0\n");
+        text += &(header(10, 0)
+            + &format!("{server}: Flags [S.], seq 499, ack 100, win 64240, options [mss 1460], length 0\n"));
+        text += &(header(20_010, 101) + &format!("{client}: Flags [.], ack 1, win 64240, length 0\n"));
+        for number in 0..6 {
+            let late = if number == 5 { 230_000 } else { 0 };
+            let asked = 20_020 + number * 20_100 + late;
+            let id = 102 + number + if number == 5 { skipped } else { 0 };
+            let (own, next) = (1 + number * 100, 101 + number * 100);
+            text += &(header(asked, id)
+                + &format!("{client}: Flags [P.], seq {own}:{next}, ack {own}, win 64240, length 100\n"));
+            text += &(header(asked + 50, 700 + number)
+                + &format!("{server}: Flags [P.], seq {own}:{next}, ack {next}, win 64240, length 100\n"));
+        }
+        text
+    }
+
+    #[test]
+    fn a_request_that_was_lost_before_the_capture_left_out_its_number() {
+        let found = findings("rto-stall", &far_requests(1));
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].blame.side, found[0].count), (Blamed::Network, 1));
+        // The answer before passed at 100.470 ms and reached the client 20.0 ms later; the request came at 350.520.
+        assert!((229.9..=230.2).contains(&found[0].cost_ms.0), "{:?}", found[0].cost_ms);
+    }
+
+    #[test]
+    fn a_late_request_whose_number_is_the_next_was_not_lost() {
+        assert!(findings("rto-stall", &far_requests(0)).is_empty());
+    }
+
+    /// A request's first piece is lost; a probe sends the second, new data; the SACK of that brings the first again.
+    fn probe_with_new_data(last: &str) -> String {
+        let probe = "10:00:00.241000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [P.], seq 101:201, ack 1, win 64240, length 100\n";
+        format!("{HANDSHAKE}{probe}{last}")
+    }
+
+    #[test]
+    fn a_tail_loss_probe_may_send_new_data() {
+        let text = probe_with_new_data(
+            "10:00:00.251000 IP 10.0.0.2.80 > 10.0.0.1.40000: Flags [.], ack 1, win 64240, options [sack 1 {101:201}], length 0\n\
+             10:00:00.251050 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [P.], seq 1:101, ack 1, win 64240, length 100\n\
+             10:00:00.261050 IP 10.0.0.2.80 > 10.0.0.1.40000: Flags [.], ack 201, win 64240, length 0\n",
+        );
+        let found = findings("rto-stall", &text);
+        assert_eq!(found.len(), 1);
+        // From the first piece at .011 to the probe at .241; the repair by SACK is not the timer's.
+        assert!((found[0].cost_ms.0 - 230.0).abs() < 0.01, "{:?}", found[0].cost_ms);
+        assert!(findings("fast-recovery", &text).is_empty());
+    }
+
+    #[test]
+    fn more_data_whose_forerunner_arrived_is_no_probe() {
+        let text = probe_with_new_data(
+            "10:00:00.251000 IP 10.0.0.2.80 > 10.0.0.1.40000: Flags [.], ack 201, win 64240, length 0\n",
+        );
+        assert!(findings("rto-stall", &text).is_empty());
+    }
+
+    #[test]
+    fn the_other_sides_needless_retransmission_does_not_break_the_silence() {
+        let text = format!(
+            "{HANDSHAKE}\
+             10:00:00.021000 IP 10.0.0.2.80 > 10.0.0.1.40000: Flags [P.], seq 1:101, ack 101, win 64240, length 100\n\
+             10:00:00.021050 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [P.], seq 101:201, ack 101, win 64240, length 100\n\
+             10:00:00.231000 IP 10.0.0.2.80 > 10.0.0.1.40000: Flags [P.], seq 1:101, ack 101, win 64240, length 100\n\
+             10:00:00.231050 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [.], ack 101, win 64240, options [sack 1 {{1:101}}], length 0\n\
+             10:00:00.233050 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [P.], seq 101:201, ack 101, win 64240, length 100\n\
+             10:00:00.243050 IP 10.0.0.2.80 > 10.0.0.1.40000: Flags [P.], seq 101:201, ack 201, win 64240, length 100\n"
+        );
+        let found = findings("rto-stall", &text);
+        assert_eq!(found.len(), 1);
+        assert!((found[0].cost_ms.0 - 212.0).abs() < 0.01, "{:?}", found[0].cost_ms);
+        assert!(findings("fast-recovery", &text).is_empty());
+    }
+
     /// A SYN sent at 0, 1 and 3 s; the answer and the last ACK come after these (µs), if at all.
     fn syns(answer: Option<[u64; 2]>) -> String {
         let mut text: String = [0, 1, 3]

@@ -120,7 +120,14 @@ impl Connection {
 
     /// Takes packet `number`, sent by `from` at `time`, and publishes what it shows.
     #[inline]
-    pub(crate) fn handle_segment(&mut self, packet: &Packet, time: i64, tcp: &Tcp, from: End, facts: &mut impl Facts) {
+    pub(crate) fn handle_segment(
+        &mut self,
+        packet: &Packet,
+        time: i64,
+        tcp: &Tcp,
+        from: End,
+        facts: &mut impl Facts,
+    ) {
         let single = tcp.payload_len <= self.halves[from].full_size();
         self.halves[from].idents.take(packet.ip_id, single);
         self.handle(packet.number, time, tcp, from, facts);

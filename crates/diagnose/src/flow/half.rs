@@ -102,14 +102,18 @@ pub(crate) struct Trouble {
     pub(crate) recover_from: i64,
     pub(crate) recover_number: u64,
     /// Where a timer began the repair: the silence before it, as since when and the last packet; `NEVER`
-    /// where duplicate ACKs did.
+    /// where duplicate ACKs did. And what the last timer sent: when, and which packet.
     pub(crate) quiet_since: i64,
     pub(crate) quiet_number: u64,
+    pub(crate) quiet_until: i64,
+    pub(crate) quiet_end: u64,
     /// What was in flight, up to here, when data left that may have been a tail-loss probe; 0 where none did. And
-    /// since when, and since which packet, the sender had been silent.
+    /// since when, and since which packet, the sender had been silent; when that data left, in which packet.
     pub(crate) probed: u64,
     pub(crate) probed_since: i64,
     pub(crate) probed_number: u64,
+    pub(crate) probed_at: i64,
+    pub(crate) probe_number: u64,
     /// The last retransmission: when, and which packet.
     pub(crate) repaired_at: i64,
     pub(crate) repaired_number: u64,
@@ -137,9 +141,13 @@ impl Default for Trouble {
             recover_number: 0,
             quiet_since: NEVER,
             quiet_number: 0,
+            quiet_until: NEVER,
+            quiet_end: 0,
             probed: 0,
             probed_since: NEVER,
             probed_number: 0,
+            probed_at: NEVER,
+            probe_number: 0,
             repaired_at: NEVER,
             repaired_number: 0,
             was_needless: false,

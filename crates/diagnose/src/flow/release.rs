@@ -91,7 +91,7 @@ impl Connection {
             return false;
         }
         if half.sent_at == NEVER || !self.is_freed(from, now) {
-            let may_be_probe = self.note_probe(from, now);
+            let may_be_probe = self.note_probe(from, now, number);
             let half = &self.halves[from];
             if half.sent_at != NEVER && !full && half.small_in_flight() && !may_be_probe {
                 self.halves[from].nodelay = NODELAY_PROOF;

@@ -15,7 +15,7 @@ const TIMER_SILENCE: i64 = 150_000_000;
 const SHORTEST_TIMER: i64 = 200_000_000;
 /// A timer is at most this many times the shortest one plus the base round trip, unless round trips vary a lot…
 const TIMER_SPREAD: i64 = 2;
-/// …and doubles each time, this often at most (`TCP_RTO_MAX` comes before). 
+/// …and doubles each time, this often at most (`TCP_RTO_MAX` comes before).
 const MOST_DOUBLINGS: u8 = 8;
 /// A retransmission that answers an ACK follows it within the sender's reaction time; this many times that is
 /// silence enough for a timer, of which the tail-loss probe's is the shortest (RFC 8985 section 7.2).
@@ -50,8 +50,8 @@ impl Connection {
             return;
         }
         half.spoil_sample();
-        let by_timer = self.is_by_timer(from, now, opened.is_some());
-        let quiet_since = self.previous;
+        let quiet_since = self.quiet_since(from, opened.is_some());
+        let by_timer = self.is_by_timer(from, now, quiet_since, opened.is_some());
         let half = &mut self.halves[from];
         let (next, last_number, dup_acks) = (half.next, half.sent_number, half.dup_acks);
         let trouble = half.trouble.get_or_insert_default();
@@ -64,18 +64,35 @@ impl Connection {
         }
         if trouble.probed >= end && trouble.quiet_since == NEVER {
             (trouble.quiet_since, trouble.quiet_number) = (trouble.probed_since, trouble.probed_number);
-        } else if by_timer && trouble.quiet_since == NEVER {
-            (trouble.quiet_since, trouble.quiet_number) = (quiet_since, last_number);
+            (trouble.quiet_until, trouble.quiet_end) = (trouble.probed_at, trouble.probe_number);
+        } else if by_timer {
+            if trouble.quiet_since == NEVER {
+                (trouble.quiet_since, trouble.quiet_number) = (quiet_since, last_number);
+            }
+            (trouble.quiet_until, trouble.quiet_end) = (now, number);
         }
         (trouble.repaired_at, trouble.repaired_number) = (now, number);
         self.settle(now, facts);
     }
 
-    /// Whether a timer set off the retransmission that passes now: nothing came from either side for longer
-    /// than a retransmission that answers an ACK can take.
-    fn is_by_timer(&self, from: End, now: i64, fills_hole: bool) -> bool {
+    /// When something last passed that `from` can have reacted to: its own data, an ACK that moved something, new
+    /// data of the other side. The other side's needless retransmissions, and the answers to them, are no such
+    /// thing: it sends them because what it wants ACKed was ACKed by the very segment that was lost.
+    fn quiet_since(&self, from: End, fills_hole: bool) -> i64 {
         let half = &self.halves[from];
-        let silence = now - self.previous;
+        if half.dup_acks > 0 || fills_hole {
+            return self.previous;
+        }
+        let repaired_at = half.repair().map_or(NEVER, |repair| repair.repaired_at);
+        let own = half.sent_at.max(repaired_at);
+        own.max(half.freed_at).max(self.halves[1 - from].sent_at).clamp(self.first, self.previous)
+    }
+
+    /// Whether a timer set off the retransmission that passes now: nothing came for longer than a retransmission
+    /// that answers an ACK can take.
+    fn is_by_timer(&self, from: End, now: i64, quiet_since: i64, fills_hole: bool) -> bool {
+        let half = &self.halves[from];
+        let silence = now - quiet_since;
         let reaction = self.reaction_most(from);
         let sure = self.base_round_trip().is_some() && half.dup_acks == 0 && !fills_hole;
         silence >= TIMER_SILENCE + reaction
@@ -127,7 +144,7 @@ impl Connection {
     /// Whether new data that leaves `end` now, freed by nothing, may be a tail-loss probe: the timer sends new
     /// data if there is some, whatever Nagle's algorithm says (RFC 8985 section 7.3). What was in flight is then
     /// lost if it has to be sent again.
-    pub(crate) fn note_probe(&mut self, end: End, now: i64) -> bool {
+    pub(crate) fn note_probe(&mut self, end: End, now: i64, probe_number: u64) -> bool {
         let silence = TIMER_SILENCE + self.reaction_most(end);
         let half = &mut self.halves[end];
         if half.sent_at == NEVER || half.in_flight() == 0 || now - half.sent_at < silence {
@@ -136,6 +153,7 @@ impl Connection {
         let (next, since, number) = (half.next, half.sent_at, half.sent_number);
         let trouble = half.trouble.get_or_insert_default();
         (trouble.probed, trouble.probed_since, trouble.probed_number) = (next, since, number);
+        (trouble.probed_at, trouble.probe_number) = (now, probe_number);
         true
     }
 
@@ -186,9 +204,9 @@ impl Connection {
                 let until = repair.quiet_since;
                 facts.take(Fact::Wait(Wait::new(Cause::Recovery, end, (since, until), packets)));
             }
-            since = repair.repaired_at;
-            let packets = [repair.quiet_number, repair.repaired_number, repair.repaired_number];
-            let (from, until) = (repair.quiet_since, repair.repaired_at);
+            since = repair.quiet_until;
+            let packets = [repair.quiet_number, repair.quiet_end, repair.quiet_end];
+            let (from, until) = (repair.quiet_since, repair.quiet_until);
             facts.take(Fact::Wait(Wait::new(Cause::Timeout, end, (from, until), packets)));
         }
         let packets = [repair.recover_number, number, number];

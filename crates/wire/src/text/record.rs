@@ -194,7 +194,8 @@ fn lengths(prefix: &str, source: &Host) -> Lengths {
     let is_v6 = source.address.is_some_and(|address| address.is_ipv6()) || prefix.contains("IP6");
     let frame = number_after(link, "length ").or_else(|| number_after(link, "ip "));
     let ip = header.and_then(|at| number_after(&prefix[at..], "length "));
-    let ip_id = header.and_then(|at| number_after(&prefix[at..], " id ")).and_then(|id| u16::try_from(id).ok());
+    let ip_id =
+        header.and_then(|at| number_after(&prefix[at..], " id ")).and_then(|id| u16::try_from(id).ok());
     let v6_payload = number_after(prefix, "payload length: ");
     Lengths { frame, ip: v6_payload.map(|bytes| bytes.saturating_add(40)).or(ip), ip_id, is_v6 }
 }
