@@ -4,7 +4,6 @@ mod attempts;
 mod rights;
 
 use std::collections::HashMap;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex};
 
@@ -105,19 +104,6 @@ const LATENCY_TOLERANCE: f64 = 0.10;
 /// How much more it may be off with each exchange, in ms: two wake-ups of a thread on a machine with other work.
 const SCHEDULING_MS: f64 = 0.3;
 
-/// Faults of the analysis: the beginnings of the names of cases whose exchanges it does not see, and why. To be
-/// emptied, not to grow.
-const UNSEEN: &[(&str, &str)] = &[
-    (
-        "two-flushes",
-        "the server works longer between an answer's writes than an exchange takes: a stream, it says",
-    ),
-    (
-        "split-long-response",
-        "each train of segments of a long answer counts as the server speaking again: a stream, it says",
-    ),
-];
-
 /// The captures of clients that ask and wait for the answer before they ask again.
 fn of_exchanges() -> Vec<(&'static Reported, Case, Chat)> {
     let cases: HashMap<String, Case> =
@@ -131,21 +117,6 @@ fn of_exchanges() -> Vec<(&'static Reported, Case, Chat)> {
     chats.collect()
 }
 
-/// Fails with these faults, but for those of cases that are exempt; these are said aloud.
-#[track_caller]
-fn fail_with(faults: &[(&Label, String)]) {
-    let mut failed = String::new();
-    for (label, what) in faults {
-        match UNSEEN.iter().find(|(name, _)| label.name.starts_with(name)) {
-            Some((_, why)) => {
-                let _ = writeln!(std::io::stderr(), "EXEMPT {}: {what}: {why}", label.name);
-            }
-            None => failed.push_str(&format!("\n  {}: {what}", label.name)),
-        }
-    }
-    assert!(failed.is_empty(), "{failed}\n");
-}
-
 #[test]
 fn as_many_exchanges_are_reported_as_the_programs_had() {
     let mut faults = Vec::new();
@@ -153,13 +124,10 @@ fn as_many_exchanges_are_reported_as_the_programs_had() {
         let (counted, label) =
             (reported.exchanges().map(|exchanges| exchanges.count).sum::<u64>(), &reported.label);
         if counted != label.messages {
-            faults.push((label, format!("{counted} exchanges, the programs had {}", label.messages)));
+            faults.push(format!("{}: {counted} exchanges, the programs had {}", label.name, label.messages));
         }
     }
-    let needless =
-        UNSEEN.iter().find(|(name, _)| faults.iter().all(|(label, _)| !label.name.starts_with(name)));
-    assert_eq!(needless, None, "is exempt and need not be");
-    fail_with(&faults);
+    assert!(faults.is_empty(), "\n  {}\n", faults.join("\n  "));
 }
 
 /// Whether the programs' log says how long the client waited for answers, and packets can show it. New connections
@@ -192,10 +160,13 @@ fn exchanges_take_as_long_as_the_programs_waited() {
         let waited = label.total_ms - round_trip_ms(&case.run.path);
         let inside: f64 = reported.exchanges().map(|exchanges| exchanges.ledger_ms.total()).sum();
         if (inside - waited).abs() > LATENCY_TOLERANCE * waited + SCHEDULING_MS * label.messages as f64 {
-            faults.push((label, format!("exchanges take {inside:.1} ms, the client waited {waited:.1} ms")));
+            faults.push(format!(
+                "{}: exchanges take {inside:.1} ms, the client waited {waited:.1} ms",
+                label.name
+            ));
         }
     }
-    fail_with(&faults);
+    assert!(faults.is_empty(), "\n  {}\n", faults.join("\n  "));
 }
 
 /// The path's own round trip, which the handshake takes.

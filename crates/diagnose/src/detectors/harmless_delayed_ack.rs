@@ -30,7 +30,7 @@ rule! {
 }
 
 /// Fewer late ACKs than this nobody notices.
-const FEWEST: u32 = 3;
+const FEWEST: u16 = 3;
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     findings.extend((0..2).filter_map(|sender| finding(subject, sender)));

@@ -141,9 +141,6 @@ impl Connection {
         if tcp.flags.has(TcpFlags::SYN) {
             return self.handle_syn(number, tcp, from, now, facts);
         }
-        if tcp.flags.has(TcpFlags::ECE) {
-            self.halves[from].ecn_marks = self.halves[from].ecn_marks.saturating_add(1);
-        }
         if tcp.flags.has(TcpFlags::RST) {
             return self.handle_reset(from, now, facts);
         }

@@ -89,10 +89,8 @@ pub(crate) struct Half {
     pub(crate) offloaded: u32,
     pub(crate) retransmitted: u32,
     /// ACKs that came late and released nothing: how many, and their delay in all, ns.
-    pub(crate) idle_acks: u32,
+    pub(crate) idle_acks: u16,
     pub(crate) idle_acks_late: f32,
-    /// Segments with ECE: the receiver saw congestion marks (RFC 3168).
-    pub(crate) ecn_marks: u16,
     /// Reactions of this side's *host* to the other: at once, and later.
     pub(crate) prompt: u16,
     pub(crate) slow: u16,
@@ -268,7 +266,6 @@ impl Default for Half {
             retransmitted: 0,
             idle_acks: 0,
             idle_acks_late: 0.0,
-            ecn_marks: 0,
             prompt: 0,
             slow: 0,
             rhythm: None,

@@ -127,8 +127,11 @@ impl Connection {
         let half = &mut self.halves[end];
         let late = half.freed_at.saturating_sub(half.sent_at);
         if half.sent_at != NEVER && half.freed_pure && half.in_flight() == 0 && late >= ACK_HELD {
-            half.idle_acks = half.idle_acks.saturating_add(1);
-            half.idle_acks_late += late as f32;
+            // So many are enough for their average.
+            if let Some(counted) = half.idle_acks.checked_add(1) {
+                half.idle_acks = counted;
+                half.idle_acks_late += late as f32;
+            }
         }
     }
 

@@ -109,7 +109,14 @@ pub(crate) mod tests {
             (Socket { port: from, ..Socket::default() }, Socket { port: 3 - from, ..Socket::default() });
         let tcp = Tcp { payload_len, flags: TcpFlags(flags), ..Tcp::default() };
         let frame_len = payload_len + 66;
-        Packet { time: us * 1000, source, destination, frame_len, transport: Transport::Tcp(tcp), ..Packet::default() }
+        Packet {
+            time: us * 1000,
+            source,
+            destination,
+            frame_len,
+            transport: Transport::Tcp(tcp),
+            ..Packet::default()
+        }
     }
 
     #[test]
