@@ -34,7 +34,7 @@ pub struct Lateness {
     pub p99_us: f64,
     /// In µs.
     pub max_us: f64,
-    /// Packets that a host sent faster than the emulator could take them, and that were lost so.
+    /// Packets that a host sent faster than the emulator could take them, or keep them, and that were lost so.
     pub lost: u64,
 }
 
@@ -49,6 +49,8 @@ pub struct Recording<T> {
     pub lateness: Option<Lateness>,
     /// Runs before this one that were late and are void.
     pub voided: u32,
+    /// Packets that the captures lack, since they were full. Of runs that can be repeated none is left so.
+    pub missing: u64,
     /// What the link did to packets besides delaying them.
     pub events: Vec<Event>,
 }
@@ -69,6 +71,14 @@ impl<T> Recording<T> {
     }
 }
 
+impl<T> Recording<Result<T>> {
+    /// The same, if the programs succeeded.
+    fn opened(self) -> Result<Recording<T>> {
+        let Self { value, captures, lateness, voided, missing, events } = self;
+        Ok(Recording { value: value?, captures, lateness, voided, missing, events })
+    }
+}
+
 /// Makes the namespaces and the link, runs `work` in them, and takes everything down. Repeats it from the
 /// start where the emulator was late.
 pub fn record<T>(setup: &Setup, work: impl Fn(&Place) -> Result<T>) -> Result<Recording<T>> {
@@ -79,8 +89,13 @@ pub fn record<T>(setup: &Setup, work: impl Fn(&Place) -> Result<T>) -> Result<Re
             Some(lateness) if emulator::is_void(&lateness, &setup.path) => latest = lateness,
             // Late packets may be why the programs failed: only a run that was in time counts.
             _ => {
-                let Recording { value, captures, lateness, voided, events } = recording;
-                return Ok(Recording { value: value?, captures, lateness, voided, events });
+                let recording = recording.opened()?;
+                let missing = recording.missing;
+                ensure!(
+                    missing == 0,
+                    "the captures lack {missing} packets, being full: make the run shorter"
+                );
+                return Ok(recording);
             }
         }
     }
@@ -94,9 +109,9 @@ pub fn record<T>(setup: &Setup, work: impl Fn(&Place) -> Result<T>) -> Result<Re
 
 /// One run of something that cannot be repeated, a user's command, say; and whether it is void.
 pub fn record_once<T>(setup: &Setup, work: impl FnOnce(&Place) -> Result<T>) -> Result<(Recording<T>, bool)> {
-    let Recording { value, captures, lateness, voided, events } = attempt(setup, 0, work)?;
-    let is_void = lateness.is_some_and(|lateness| emulator::is_void(&lateness, &setup.path));
-    Ok((Recording { value: value?, captures, lateness, voided, events }, is_void))
+    let recording = attempt(setup, 0, work)?;
+    let is_void = recording.lateness.is_some_and(|lateness| emulator::is_void(&lateness, &setup.path));
+    Ok((recording.opened()?, is_void))
 }
 
 /// One run, whether late or not.
@@ -111,11 +126,12 @@ fn attempt<T>(
         let value = work(&place);
         let Recorded { capture, dropped } = recorder.finish()?;
         ensure!(dropped == 0, "the capture lacks {dropped} packets: this machine is too busy for it");
-        return Ok(Recording { value, captures: vec![capture], lateness: None, voided, events: Vec::new() });
+        let captures = vec![capture];
+        return Ok(Recording { value, captures, lateness: None, voided, missing: 0, events: Vec::new() });
     }
     let emulator = Emulator::start(lines, setup)?;
     let value = work(&place);
-    let emulator::Observed { captures, events, lateness } =
+    let emulator::Observed { captures, missing, events, lateness } =
         emulator.stop().context("the emulator stopped")?;
-    Ok(Recording { value, captures, lateness: Some(lateness), voided, events })
+    Ok(Recording { value, captures, lateness: Some(lateness), voided, missing, events })
 }

@@ -5,7 +5,7 @@
 
 pub mod explain;
 pub mod json;
-mod number;
+pub mod number;
 pub mod page;
 pub mod plain;
 pub mod rules;

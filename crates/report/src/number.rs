@@ -82,7 +82,7 @@ pub(crate) fn percent(part: f64, whole: f64) -> String {
 }
 
 /// A count with its thousands set apart: `4,812`.
-pub(crate) fn count(n: u64) -> String {
+pub fn count(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (i, digit) in digits.chars().enumerate() {

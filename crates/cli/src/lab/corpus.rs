@@ -39,6 +39,7 @@ pub(super) fn run(args: &Args) -> Result<ExitCode> {
         })?;
         return Ok(ExitCode::SUCCESS);
     };
+    tcpwhy_lab::place::enter()?;
     std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let failed = AtomicU64::new(0);
     let labels = {

@@ -44,10 +44,11 @@ fn kernel() -> String {
 }
 
 fn told(claim: &Claim) -> String {
+    let word = claim.word();
     match &claim.verdict {
-        Verdict::Holds => "✔ holds".to_owned(),
-        Verdict::NoLongerHolds(because) => format!("✖ no longer holds: {}", cell(because)),
-        Verdict::Unknown(because) => format!("? could not be measured: {}", cell(because)),
+        Verdict::Holds => format!("✔ {word}"),
+        Verdict::NoLongerHolds(because) => format!("✖ {word}: {}", cell(because)),
+        Verdict::Unknown(because) => format!("? {word}: {}", cell(because)),
     }
 }
 

@@ -16,6 +16,7 @@ use clap::{Subcommand, ValueEnum, ValueHint};
 use serde_json::json;
 use tcpwhy_lab::experiments::{Experiment, Outcome};
 use tcpwhy_lab::lab::Lab;
+use tcpwhy_lab::place;
 
 use crate::args::Color;
 use crate::{TROUBLE, complaint, output};
@@ -27,7 +28,7 @@ const FORMAT: &str = "tcpwhy-lab/1";
 /// `tcpwhy lab`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  tcpwhy lab                    what there is\n  tcpwhy lab netrek             one experiment\n  tcpwhy lab netrek --help      what can be changed about it\n  tcpwhy lab all --keep kept    all of them, and their captures",
+    after_help = "Needs root, or a system where users may make namespaces.\n\nExamples:\n  tcpwhy lab                    what there is\n  tcpwhy lab netrek             one experiment\n  tcpwhy lab netrek --help      what can be changed about it\n  tcpwhy lab all --keep kept    all of them, and their captures",
     max_term_width = 100
 )]
 pub(crate) struct Args {
@@ -93,6 +94,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 
 /// Runs them and prints each as it ends. One that cannot run does not keep the others from it.
 fn run_each(args: &Args, experiments: &[Experiment]) -> Result<ExitCode> {
+    // Before the progress bar starts a thread: see there.
+    place::enter()?;
     let mut outcomes = Vec::new();
     let mut failed: Vec<String> = Vec::new();
     for (i, experiment) in experiments.iter().enumerate() {

@@ -74,9 +74,9 @@ pub(super) fn outcome(outcome: &Outcome, look: Look, follows: bool) -> Result<()
 
 /// A claim with the seed's figure beside ours.
 fn claim(page: &mut Page<'_>, claim: &Claim) -> io::Result<()> {
-    let (painted, word, because) = told(&claim.verdict);
+    let (painted, because) = told(&claim.verdict);
     let sign = page.ink.verdict(painted, painted.glyph());
-    let word = page.ink.verdict(painted, word);
+    let word = page.ink.verdict(painted, claim.word());
     page.hanging(
         &format!("{sign} "),
         &format!("{} {word}", page.ink.bold(&format!("{}:", plain(claim.claim)))),
@@ -91,12 +91,12 @@ fn claim(page: &mut Page<'_>, claim: &Claim) -> io::Result<()> {
     }
 }
 
-/// How a verdict is said.
-fn told(verdict: &Verdict) -> (Painted, &'static str, Option<&str>) {
+/// How a verdict is painted, and its reason.
+fn told(verdict: &Verdict) -> (Painted, Option<&str>) {
     match verdict {
-        Verdict::Holds => (Painted::Good, "holds", None),
-        Verdict::NoLongerHolds(because) => (Painted::Bad, "no longer holds", Some(because)),
-        Verdict::Unknown(because) => (Painted::Unclear, "could not be measured", Some(because)),
+        Verdict::Holds => (Painted::Good, None),
+        Verdict::NoLongerHolds(because) => (Painted::Bad, Some(because)),
+        Verdict::Unknown(because) => (Painted::Unclear, Some(because)),
     }
 }
 
@@ -108,9 +108,9 @@ pub(super) fn summary(outcomes: &[Outcome], look: Look) -> Result<()> {
         let width = outcomes.iter().map(|outcome| outcome.experiment.len()).max().unwrap_or(0);
         for outcome in outcomes {
             for claim in &outcome.claims {
-                let (painted, word, _) = told(&claim.verdict);
+                let (painted, _) = told(&claim.verdict);
                 let sign = page.ink.verdict(painted, painted.glyph());
-                let word = page.ink.verdict(painted, word);
+                let word = page.ink.verdict(painted, claim.word());
                 let first = format!("{sign} {:width$}  ", outcome.experiment);
                 page.hanging(&first, &format!("{} {word}", plain(&format!("{}:", claim.claim))))?;
             }
@@ -120,12 +120,12 @@ pub(super) fn summary(outcomes: &[Outcome], look: Look) -> Result<()> {
     })
 }
 
-/// `14 claims: 9 hold, 4 no longer hold, 1 could not be measured.`
+/// `14 claims: 9 hold, 4 do not, 1 could not be measured.`
 pub(super) fn tally(outcomes: &[Outcome]) -> String {
     let claims: Vec<&Claim> = outcomes.iter().flat_map(|outcome| &outcome.claims).collect();
     let count = |wanted: fn(&Verdict) -> bool| claims.iter().filter(|claim| wanted(&claim.verdict)).count();
     let holds = count(|verdict| matches!(verdict, Verdict::Holds));
     let gone = count(|verdict| matches!(verdict, Verdict::NoLongerHolds(_)));
     let unknown = count(|verdict| matches!(verdict, Verdict::Unknown(_)));
-    format!("{} claims: {holds} hold, {gone} no longer hold, {unknown} could not be measured.", claims.len())
+    format!("{} claims: {holds} hold, {gone} do not, {unknown} could not be measured.", claims.len())
 }

@@ -8,6 +8,7 @@ mod sockets;
 mod summary;
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -63,7 +64,12 @@ Examples:
   The receiver of 1995, which delays each ACK up to 200 ms:
       tcpwhy link --up-hold-acks heartbeat:200ms --peer … -- …
 
-Exit status: that of the command, 128 + n if signal n ended it; 2 if nothing was run.";
+Exit status: that of the command, 128 + n if signal n ended it; 2 if nothing was run, or the
+report or the captures could not be written.";
+
+/// Linux makes no smaller segments than 48 bytes with their options (sysctl net.ipv4.tcp_min_snd_mss): with 40 bytes
+/// of headers, packets for a smaller MTU would be fragments.
+const SMALLEST_MTU: i64 = 88;
 
 /// `tcpwhy link`.
 #[derive(Debug, clap::Args)]
@@ -82,7 +88,7 @@ pub(crate) struct Args {
     seed: u64,
 
     /// Largest IP packet in bytes
-    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u32).range(68..=65_535))]
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, value_parser = clap::value_parser!(u32).range(SMALLEST_MTU..=65_535))]
     mtu: u32,
 
     /// Hosts leave cutting segments at the MTU to the link, as to a network card (TSO)
@@ -124,6 +130,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
     }
+    // Made now: once the command has run it would be too late to say that there is no such folder.
+    let output = args
+        .output
+        .as_ref()
+        .map(|path| File::create(path).with_context(|| format!("cannot write {}", path.display())));
+    let output = output.transpose()?;
     let path = place::Path::Link(Wire { ends, mtu: args.mtu, offload: args.offload });
     let setup = Setup { path, seed: args.seed, snaplen: args.snaplen, middle: false };
     // Before anything starts a thread: see there.
@@ -131,11 +143,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let signals = Signals::listen().context("cannot listen to signals")?;
     let (recording, is_void) =
         recording::record_once(&setup, |place| programs::run(place, &programs, &signals))?;
-    if let Some(folder) = &args.capture {
-        save(&recording, folder)?;
-    }
+    let kept = args.capture.as_ref().map_or(Ok(()), |folder| save(&recording, folder));
     let status = recording.value.status;
-    summary::print(args, &Run { setup: &setup, programs: &programs, recording: &recording, is_void })?;
+    let kept_in = args.capture.as_deref().filter(|_| kept.is_ok());
+    let run = Run { setup: &setup, programs: &programs, recording: &recording, kept_in, is_void };
+    // The run cannot be repeated: what can be saved of it is.
+    let printed = summary::print(args, &run, output);
+    kept.and(printed)?;
     Ok(status.into())
 }
 
@@ -154,7 +168,12 @@ fn command(args: &Args) -> Result<Vec<OsString>> {
 
 fn save(recording: &Recording<Ended>, folder: &Path) -> Result<()> {
     for capture in &recording.captures {
-        capture.save(&folder.join(format!("{}.pcapng", capture.vantage.name())))?;
+        let path = folder.join(format!("{}.pcapng", capture.vantage.name()));
+        if let Err(error) = capture.save(&path) {
+            // Half a capture would pass for a whole one.
+            let _ = std::fs::remove_file(&path);
+            return Err(error);
+        }
     }
     Ok(())
 }

@@ -29,8 +29,9 @@ const GRACE: Duration = Duration::from_secs(2);
 /// namespace: as such the command itself would not get signals that it does not handle (`pid_namespaces(7)`).
 const WARD: &str = r#""$@"; exit $?"#;
 
-/// The same for the peer, which is ended by a signal: without the shell's word on that.
-const QUIET_WARD: &str = r#"exec 3>&2 2>/dev/null; "$@" 2>&3 3>&-; exit $?"#;
+/// The same for the peer, which is ended by a signal: without the shell's word on that. The parentheses keep the
+/// redirection from the shell itself (dash redirects its own output while it waits for a command).
+const QUIET_WARD: &str = r#"exec 3>&2 2>/dev/null; (exec "$@" 2>&3 3>&-); exit $?"#;
 
 /// In arguments, the peer's address.
 const PEER: &str = "{peer}";

@@ -3,17 +3,18 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use tcpwhy_diagnose::Diagnosis;
 use tcpwhy_lab::capture::Vantage;
-use tcpwhy_lab::place::Path;
+use tcpwhy_lab::place::{Path, Wire};
 use tcpwhy_lab::recording::{Lateness, Recording, Setup};
+use tcpwhy_report::number::count;
 use tcpwhy_report::page::{Page, Painted};
 use tcpwhy_report::plain::plain;
 use tcpwhy_report::{json, terminal};
-use tcpwhy_simulate::link::Ends;
 use tcpwhy_wire::Packet;
 
 use super::Args;
@@ -33,12 +34,15 @@ pub(super) struct Run<'a> {
     pub(super) setup: &'a Setup,
     pub(super) programs: &'a Programs,
     pub(super) recording: &'a Recording<Ended>,
+    /// Where the captures are, if they were kept.
+    pub(super) kept_in: Option<&'a std::path::Path>,
     /// Whether the emulator was so late that the figures count for nothing.
     pub(super) is_void: bool,
 }
 
-/// Writes the report to where it was asked for.
-pub(super) fn print(args: &Args, run: &Run<'_>) -> Result<()> {
+/// Writes the report to where it was asked for: into this file, or to standard error, also where the file takes no
+/// more.
+pub(super) fn print(args: &Args, run: &Run<'_>, file: Option<File>) -> Result<()> {
     let error = io::stderr();
     let to_terminal = args.output.is_none() && error.is_terminal();
     let width = terminal_size::terminal_size_of(&error).filter(|_| to_terminal);
@@ -56,27 +60,40 @@ pub(super) fn print(args: &Args, run: &Run<'_>) -> Result<()> {
     };
     let mut text = Vec::new();
     match args.format {
-        Format::Terminal => in_text(&mut text, args, run, &options)?,
+        Format::Terminal => in_text(&mut text, run, &options)?,
         Format::Json => in_json(&mut text, run)?,
     }
-    match &args.output {
-        Some(path) => File::create(path)
-            .and_then(|mut file| file.write_all(&text))
-            .with_context(|| format!("cannot write {}", path.display())),
+    let written = file.map(|mut file| file.write_all(&text));
+    if !matches!(written, Some(Ok(()))) {
         // That standard error cannot be written is the one thing nobody can be told.
-        None => {
-            let _ = error.lock().write_all(&text);
-            Ok(())
-        }
+        let _ = error.lock().write_all(&text);
     }
+    let name = args.output.as_deref().map_or_else(String::new, |path| path.display().to_string());
+    written.unwrap_or(Ok(())).with_context(|| format!("cannot write {name}"))
 }
 
 impl Run<'_> {
-    fn ends(&self) -> Option<&Ends> {
+    fn wire(&self) -> Option<&Wire> {
         match &self.setup.path {
-            Path::Link(wire) => Some(&wire.ends),
+            Path::Link(wire) => Some(wire),
             Path::Loopback { .. } | Path::TwoHops { .. } => None,
         }
+    }
+
+    /// What is to be known besides.
+    fn notes(&self) -> Vec<String> {
+        let recording = self.recording;
+        let mut notes = recording.value.notes.clone();
+        if recording.missing > 0 {
+            notes.push(format!(
+                "The captures were full before the end: they, the counts above and the report below lack the last {} \
+                 packets (both ends counted). The link carried them all the same. --snaplen 60 keeps more of them.",
+                count(recording.missing)
+            ));
+        }
+        let unlogged = recording.events.iter().filter(|event| event.what.ends_with("not logged"));
+        notes.extend(unlogged.map(|event| format!("The counts above lack {}.", event.what)));
+        notes
     }
 
     fn packets(&self, vantage: Vantage) -> Vec<Packet> {
@@ -111,7 +128,9 @@ impl Run<'_> {
         let of_client = ends.min();
         let load = |packets: &[Packet], up: bool| {
             let one_way = packets.iter().filter(|packet| (Some(packet.source.address) == of_client) == up);
-            one_way.fold((0, 0), |(count, bytes), packet| (count + 1, bytes + u64::from(packet.frame_len)))
+            one_way.fold((0_u64, 0_u64), |(count, bytes), packet| {
+                (count + 1, bytes + u64::from(packet.frame_len))
+            })
         };
         [
             Traffic {
@@ -152,8 +171,8 @@ fn kind(what: &str) -> String {
 /// One direction. Packets and their bytes.
 struct Traffic {
     name: &'static str,
-    sent: (usize, u64),
-    arrived: (usize, u64),
+    sent: (u64, u64),
+    arrived: (u64, u64),
     events: BTreeMap<String, u64>,
 }
 
@@ -167,17 +186,11 @@ fn quoted(word: &str) -> String {
     }
 }
 
-fn in_text(out: &mut Vec<u8>, args: &Args, run: &Run<'_>, options: &terminal::Options) -> Result<()> {
+fn in_text(out: &mut Vec<u8>, run: &Run<'_>, options: &terminal::Options) -> Result<()> {
     {
         let page = &mut Page::new(out, options.width, options.color);
         page.blank()?;
         link(page, run)?;
-        if let Some(folder) = &args.capture {
-            page.hanging(
-                INDENT,
-                &format!("Captures: client.pcapng and server.pcapng in {}", folder.display()),
-            )?;
-        }
         page.blank()?;
     }
     match run.diagnosis() {
@@ -197,42 +210,66 @@ fn in_text(out: &mut Vec<u8>, args: &Args, run: &Run<'_>, options: &terminal::Op
 fn link(page: &mut Page<'_>, run: &Run<'_>) -> io::Result<()> {
     let title = page.ink.bold("The link");
     page.ruled(&title, &format!("seed {}", run.setup.seed))?;
-    if let Some(ends) = run.ends() {
+    if let Some(wire) = run.wire() {
+        let ends = &wire.ends;
         if ends.up == ends.down {
             page.hanging(&format!("{INDENT}each way  "), &in_words(&ends.up).join(", "))?;
         } else {
             page.hanging(&format!("{INDENT}up    "), &in_words(&ends.up).join(", "))?;
             page.hanging(&format!("{INDENT}down  "), &in_words(&ends.down).join(", "))?;
         }
-        let round_trip = time_in_words(ends.up.delay + ends.down.delay);
-        page.line(&format!("{INDENT}base round trip {round_trip}"))?;
+        let mut items = vec![];
+        let round_trip = ends.up.delay + ends.down.delay;
+        if !round_trip.is_zero() {
+            items.push(format!("base round trip {}", time_in_words(round_trip)));
+        }
+        items.push(format!("MTU {}", wire.mtu));
+        if wire.offload {
+            items.push("the link cuts larger segments (offload)".to_owned());
+        }
+        page.hanging(INDENT, &items.join(", "))?;
     }
     for Traffic { name, sent, arrived, events } in run.traffic() {
-        let mut items =
-            vec![format!("{} packets sent, {} bytes", sent.0, sent.1), format!("{} arrived", arrived.0)];
-        items.extend(events.iter().map(|(what, count)| format!("{count} {what}")));
+        let mut items = vec![
+            format!("{} packets sent, {} bytes", count(sent.0), count(sent.1)),
+            format!("{} arrived", count(arrived.0)),
+        ];
+        items.extend(events.iter().map(|(what, times)| format!("{} {what}", count(*times))));
         page.hanging(&format!("{INDENT}{name:4}  "), &items.join(", "))?;
     }
     if let Some(lateness) = &run.recording.lateness {
         emulator(page, lateness, run.is_void)?;
     }
-    for note in &run.recording.value.notes {
-        page.hanging(INDENT, note)?;
+    for note in run.notes() {
+        page.hanging(INDENT, &note)?;
     }
     let Ended { status, took, .. } = &run.recording.value;
-    page.hanging(
-        INDENT,
-        &format!("The command ran {} and ended with exit status {status}.", time_in_words(*took)),
-    )?;
+    page.hanging(INDENT, &format!("The command ran {} and ended with exit status {status}.", about(*took)))?;
     page.hanging(INDENT, &format!("Again: {}", plain(&run.again())))?;
-    if run.is_void { void(page) } else { Ok(()) }
+    if let Some(folder) = run.kept_in {
+        let folder = folder.to_string_lossy();
+        page.hanging(INDENT, &format!("Captures: client.pcapng and server.pcapng in {}", plain(&folder)))?;
+    }
+    if run.is_void {
+        page.blank()?;
+        void(page)?;
+    }
+    Ok(())
+}
+
+/// A measured time, to the millisecond.
+fn about(time: Duration) -> String {
+    time_in_words(Duration::from_millis(time.as_millis().try_into().unwrap_or(u64::MAX)))
 }
 
 fn emulator(page: &mut Page<'_>, lateness: &Lateness, is_void: bool) -> io::Result<()> {
+    if lateness.packets == 0 && lateness.lost == 0 {
+        return page.line(&format!("{INDENT}The emulator had nothing to carry."));
+    }
     let painted = if is_void { Painted::Bad } else { Painted::Good };
     let sign = page.ink.verdict(painted, painted.glyph());
     let Lateness { p50_us, p99_us, max_us, lost, .. } = lateness;
-    let lost = if *lost == 0 { String::new() } else { format!("; {lost} packets were lost in it") };
+    let lost = if *lost == 0 { String::new() } else { format!("; {} packets were lost in it", count(*lost)) };
     let late = format!("{p50_us:.0} µs (median), {p99_us:.0} µs (99 %), {max_us:.0} µs (worst)");
     page.hanging(INDENT, &format!("{sign} The emulator was late by {late}{lost}."))
 }
@@ -262,7 +299,7 @@ fn in_json(out: &mut Vec<u8>, run: &Run<'_>) -> Result<()> {
         })
     };
     let [up, down] = run.traffic();
-    let Ended { status, took, notes } = &run.recording.value;
+    let Ended { status, took, .. } = &run.recording.value;
     let value = json!({
         "format": FORMAT,
         "again": run.again(),
@@ -272,7 +309,7 @@ fn in_json(out: &mut Vec<u8>, run: &Run<'_>) -> Result<()> {
         "traffic": { "up": direction(&up), "down": direction(&down) },
         "events": run.recording.events,
         "command": { "exit_status": status, "ms": took.as_secs_f64() * 1e3 },
-        "notes": notes,
+        "notes": run.notes(),
         "report": report,
     });
     serde_json::to_writer(&mut *out, &value)?;

@@ -3,8 +3,9 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use tcpwhy_simulate::link::{Direction, Link, Segment, mark_ce};
@@ -29,6 +30,8 @@ const TURN: usize = 32;
 const MOST_UNDER_WAY: usize = 512 << 20;
 /// After the programs ended, packets under way may take this long to arrive.
 const LAST_PACKETS: u64 = 2_000_000_000;
+/// Events kept of a link, some 100 MB; later ones are counted only.
+const MOST_EVENTS: usize = 1_000_000;
 /// Buffers kept for the next packets.
 const SPARE: usize = 4096;
 
@@ -48,6 +51,8 @@ struct Route {
     far: End,
     middle: Option<Tap>,
     events: Vec<Event>,
+    /// Events that had no room.
+    more_events: u64,
 }
 
 struct End {
@@ -61,6 +66,33 @@ struct Parcel {
     bytes: Vec<u8>,
     /// How much too late it may have been taken from its sender, in ns.
     late: u64,
+    _room: Room,
+}
+
+/// What a packet under way takes of the memory for all, also while a link holds it or where a link drops it.
+#[derive(Debug)]
+struct Room {
+    bytes: usize,
+    taken: Arc<AtomicUsize>,
+}
+
+impl Room {
+    fn take(bytes: usize, taken: &Arc<AtomicUsize>) -> Self {
+        taken.fetch_add(bytes, Ordering::Relaxed);
+        Self { bytes, taken: Arc::clone(taken) }
+    }
+}
+
+impl Clone for Room {
+    fn clone(&self) -> Self {
+        Self::take(self.bytes, &self.taken)
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        self.taken.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 /// What handling a packet needs, on every route.
@@ -68,14 +100,23 @@ struct Hands {
     clock: Clock,
     tally: Tally,
     spare: Vec<Vec<u8>>,
-    under_way: usize,
+    /// Bytes of packets under way.
+    under_way: Arc<AtomicUsize>,
+    /// Packets lost because too many were under way.
+    refused: u64,
 }
 
 impl Drive {
     pub(super) fn new(lines: Vec<Line>, setup: &Setup, stop: Arc<OwnedFd>) -> Result<Self> {
         let routes = lines.into_iter().zip(0..).map(|(line, index)| Route::new(line, setup, index));
         let routes = routes.collect::<io::Result<_>>()?;
-        let hands = Hands { clock: Clock::new(), tally: Tally::new()?, spare: Vec::new(), under_way: 0 };
+        let hands = Hands {
+            clock: Clock::new(),
+            tally: Tally::new()?,
+            spare: Vec::new(),
+            under_way: Arc::default(),
+            refused: 0,
+        };
         Ok(Self { routes, hands, stop, give_up: None })
     }
 
@@ -135,17 +176,24 @@ impl Drive {
 
     /// What was seen in all.
     pub(super) fn finish(self) -> Result<Observed> {
-        let (mut captures, mut events, mut lost) = (Vec::new(), Vec::new(), 0);
+        let (mut captures, mut events) = (Vec::new(), Vec::new());
+        let (mut missing, mut lost) = (0, self.hands.refused);
         for mut route in self.routes {
             lost += route.near.device.lost()? + route.far.device.lost()?;
-            events.extend(route.events);
+            let more = (route.more_events > 0).then(|| Event {
+                time: clock::now(),
+                what: format!("{} more events, not logged", route.more_events),
+            });
+            events.extend(route.events.into_iter().chain(more));
             let taps = [Some(route.near.tap), route.middle, Some(route.far.tap)];
             for tap in taps.into_iter().flatten() {
-                captures.push(tap.finish()?);
+                let (capture, lacking) = tap.finish()?;
+                captures.push(capture);
+                missing += lacking;
             }
         }
         events.sort_by_key(|event| event.time);
-        Ok(Observed { captures, events, lateness: self.hands.tally.sum_up(lost) })
+        Ok(Observed { captures, missing, events, lateness: self.hands.tally.sum_up(lost) })
     }
 }
 
@@ -158,7 +206,14 @@ impl Route {
             io::Result::Ok(End { device: port.device, tap })
         };
         let middle = setup.middle.then(|| Tap::new(Vantage::Middle, setup.snaplen)).transpose()?;
-        Ok(Self { link, near: end(line.near)?, far: end(line.far)?, middle, events: Vec::new() })
+        Ok(Self {
+            link,
+            near: end(line.near)?,
+            far: end(line.far)?,
+            middle,
+            events: Vec::new(),
+            more_events: 0,
+        })
     }
 
     /// Takes what a host sent; returns how many packets.
@@ -178,7 +233,7 @@ impl Route {
                 if let Some(middle) = &mut self.middle {
                     middle.record(time, packet)?;
                 }
-                let parcel = Parcel { bytes: hands.copy(packet)?, late: stall };
+                let Some(parcel) = hands.parcel(packet, stall) else { continue };
                 self.link.handle_packet(now, direction, Segment::of_ip_packet(packet), parcel);
             }
         }
@@ -193,7 +248,7 @@ impl Route {
             let Some(mut delivery) = self.link.poll_deliver(now) else {
                 return Ok(delivered);
             };
-            let Parcel { bytes, late } = &mut delivery.packet;
+            let Parcel { bytes, late, .. } = &mut delivery.packet;
             if delivery.mark_ce {
                 mark_ce(bytes);
             }
@@ -212,6 +267,10 @@ impl Route {
     /// Keeps the link's log, in the time of captures; `now` is by the link's clock.
     fn note_events(&mut self, now: u64) {
         while let Some(event) = self.link.poll_event() {
+            if self.events.len() >= MOST_EVENTS {
+                self.more_events += 1;
+                continue;
+            }
             let way = match event.direction {
                 Direction::Up => "up",
                 Direction::Down => "down",
@@ -224,23 +283,20 @@ impl Route {
 }
 
 impl Hands {
-    /// The packet in a buffer of its own.
-    fn copy(&mut self, packet: &[u8]) -> Result<Vec<u8>> {
-        self.under_way += packet.len();
-        ensure!(
-            self.under_way <= MOST_UNDER_WAY,
-            "more than {} MiB of packets are under way: give the link a queue",
-            MOST_UNDER_WAY >> 20
-        );
+    /// The packet in a buffer of its own; none where too many are under way.
+    fn parcel(&mut self, packet: &[u8], late: u64) -> Option<Parcel> {
+        if self.under_way.load(Ordering::Relaxed) + packet.len() > MOST_UNDER_WAY {
+            self.refused += 1;
+            return None;
+        }
         let mut buffer = self.spare.pop().unwrap_or_default();
         buffer.clear();
         buffer.extend_from_slice(packet);
-        Ok(buffer)
+        Some(Parcel { bytes: buffer, late, _room: Room::take(packet.len(), &self.under_way) })
     }
 
     /// Keeps the buffer for the next packet.
     fn take_back(&mut self, buffer: Vec<u8>) {
-        self.under_way = self.under_way.saturating_sub(buffer.len());
         if self.spare.len() < SPARE {
             self.spare.push(buffer);
         }

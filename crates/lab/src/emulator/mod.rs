@@ -40,6 +40,8 @@ pub(crate) struct Emulator {
 #[derive(Debug)]
 pub(crate) struct Observed {
     pub(crate) captures: Vec<Capture>,
+    /// Packets that captures lack, because they were full.
+    pub(crate) missing: u64,
     pub(crate) events: Vec<Event>,
     pub(crate) lateness: Lateness,
 }

@@ -38,6 +38,18 @@ pub struct Claim {
     pub verdict: Verdict,
 }
 
+impl Claim {
+    /// The verdict in words. What no seed says cannot have held once: that it does not hold is all there is to say.
+    pub fn word(&self) -> &'static str {
+        match &self.verdict {
+            Verdict::Holds => "holds",
+            Verdict::NoLongerHolds(_) if self.seed.is_empty() => "does not hold here",
+            Verdict::NoLongerHolds(_) => "no longer holds",
+            Verdict::Unknown(_) => "could not be measured",
+        }
+    }
+}
+
 /// Whether a claim holds on this kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "verdict", content = "because")]

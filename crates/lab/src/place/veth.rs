@@ -114,3 +114,6 @@ fn give_address(interface: &str, address: Ipv4Addr) -> Result<()> {
     message.attributes = vec![AddressAttribute::Local(address), AddressAttribute::Address(address)];
     netlink::create(RouteNetlinkMessage::NewAddress(message))
 }
+
+#[cfg(test)]
+mod tests;
