@@ -128,7 +128,9 @@ impl Run<'_> {
         let of_client = ends.min();
         let load = |packets: &[Packet], up: bool| {
             let one_way = packets.iter().filter(|packet| (Some(packet.source.address) == of_client) == up);
-            one_way.fold((0, 0), |(count, bytes), packet| (count + 1, bytes + u64::from(packet.frame_len)))
+            one_way.fold((0_u64, 0_u64), |(count, bytes), packet| {
+                (count + 1, bytes + u64::from(packet.frame_len))
+            })
         };
         [
             Traffic {
