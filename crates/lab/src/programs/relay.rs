@@ -43,7 +43,8 @@ fn relay(listener: &TcpListener, server: SocketAddr, options: Options) -> Result
     let near = with(options.nodelay_near).accept(listener)?;
     let far = with(options.nodelay_far).connect(server).context("the relay")?;
     // A side that is silent for long is still there.
-    (near.set_read_timeout(None)?, far.set_read_timeout(None)?);
+    near.set_read_timeout(None)?;
+    far.set_read_timeout(None)?;
     let (up_from, up_to) = (near.try_clone()?, far.try_clone()?);
     let up = std::thread::spawn(move || copy(up_from, up_to));
     copy(far, near);
