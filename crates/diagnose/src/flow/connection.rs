@@ -398,7 +398,7 @@ impl Connection {
         match &mut half.rhythm {
             Some(rhythm) => rhythm.add(half.sent_number, now, now - rhythm.last, len),
             empty if half.run >= RHYTHM_RUN => {
-                *empty = Some(Box::new(Rhythm::starting(now, len, before.0, before.1)))
+                *empty = Some(Box::new(Rhythm::starting(now, len, before.0, before.1)));
             }
             _ => {}
         }
