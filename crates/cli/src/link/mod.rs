@@ -67,7 +67,7 @@ Examples:
 Exit status: that of the command, 128 + n if signal n ended it; 2 if nothing was run, or the
 report or the captures could not be written.";
 
-/// Linux makes no smaller segments than 48 bytes with their options (sysctl net.ipv4.tcp_min_snd_mss): with 40 bytes
+/// Linux makes no smaller segments than 48 bytes with their options (sysctl `net.ipv4.tcp_min_snd_mss`): with 40 bytes
 /// of headers, packets for a smaller MTU would be fragments.
 const SMALLEST_MTU: i64 = 88;
 
