@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -24,6 +25,12 @@ use crate::recording::{Event, Setup};
 const SPIN: u64 = 60_000;
 /// The longest sleep: so often the emulator looks whether the machine let it run.
 const HEARTBEAT: u64 = 1_000_000;
+/// The emulator has the processor for so long at a stretch. A thread of real-time priority that never sleeps is
+/// stopped by the kernel for 50 ms each second, so that others get 5 % of the processor (`fair_server`, and
+/// `sched_rt_runtime_us` before it).
+const STRETCH: u64 = 1_000_000;
+/// Then the others have it for so long, which is more than those 5 %.
+const REST: Duration = Duration::from_micros(70);
 /// Packets taken from one host, or delivered, before the others have their turn.
 const TURN: usize = 32;
 /// Bytes of packets under way; an unlimited queue before a slow link could otherwise take all memory.
@@ -42,6 +49,8 @@ pub(super) struct Drive {
     stop: Arc<OwnedFd>,
     /// Once told to stop: when to stop whatever is still under way.
     give_up: Option<u64>,
+    /// When the thread slept last.
+    rested: u64,
 }
 
 /// A link and what is at its ends.
@@ -117,12 +126,13 @@ impl Drive {
             under_way: Arc::default(),
             refused: 0,
         };
-        Ok(Self { routes, hands, stop, give_up: None })
+        Ok(Self { routes, hands, stop, give_up: None, rested: 0 })
     }
 
     /// Carries packets until it is told to stop and nothing is under way any more.
     pub(super) fn run(&mut self) -> Result<()> {
         loop {
+            self.rest();
             if self.sweep()? {
                 continue;
             }
@@ -131,6 +141,15 @@ impl Drive {
                 return Ok(());
             }
             self.wait(next)?;
+        }
+    }
+
+    /// Leaves the processor to others for a moment, if they have not had it for long.
+    fn rest(&mut self) {
+        let now = self.hands.clock.now();
+        if now.saturating_sub(self.rested) >= STRETCH {
+            std::thread::sleep(REST);
+            self.rested = self.hands.clock.now();
         }
     }
 
@@ -168,6 +187,7 @@ impl Drive {
         }
         let stopped = self.give_up.is_none() && ready.last().is_some_and(|stop| !stop.revents().is_empty());
         let now = self.hands.clock.woke(now + ns);
+        self.rested = now;
         if stopped {
             self.give_up = Some(now + LAST_PACKETS);
         }
