@@ -37,8 +37,8 @@ const WHEEL_SHARE: i64 = 8;
 /// After a small segment left although another was in flight, this many releases by ACK in a row must be
 /// seen before they count as holds again: a sender with TCP_NODELAY meets an ACK by chance now and then.
 const NODELAY_PROOF: u8 = 3;
-/// Messages (more than [`MESSAGE_GAP`](super::rhythm::MESSAGE_GAP) apart) in a row from one side, without data from the other, that make a stream of updates and not the
-/// pieces of a request.
+/// Messages (more than [`MESSAGE_GAP`] apart) in a row from one side, without data from the other, that make a
+/// stream of updates and not the pieces of a request.
 pub(crate) const STREAM_RUN: u16 = 3;
 /// A round trip this much longer than the base one is still one without a queue, where the base one is shorter
 /// still: what a kernel needs to wake up. ns.
