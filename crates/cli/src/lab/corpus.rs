@@ -28,10 +28,12 @@ pub(crate) struct Args {
     at_a_time: usize,
 }
 
-pub(super) fn run(args: &Args) -> Result<ExitCode> {
+/// Records the cases with this seed for all that a link leaves to chance.
+pub(super) fn run(args: &Args, seed: u64) -> Result<ExitCode> {
     let is_wanted =
         |case: &Case| args.only.is_empty() || args.only.iter().any(|text| case.name.contains(text.as_str()));
-    let cases: Vec<Case> = corpus::cases().into_iter().filter(is_wanted).collect();
+    let mut cases: Vec<Case> = corpus::cases().into_iter().filter(is_wanted).collect();
+    cases.iter_mut().for_each(|case| case.run.seed = seed);
     let Some(folder) = &args.folder else {
         output::print(|out| {
             use std::io::Write;

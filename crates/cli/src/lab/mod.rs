@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Some(Verb::One(experiment)) => vec![experiment.clone()],
         Some(Verb::All) => Experiment::all()?,
         Some(Verb::Score(score)) => return score::run(score, args.format),
-        Some(Verb::Corpus(corpus)) => return corpus::run(corpus),
+        Some(Verb::Corpus(corpus)) => return corpus::run(corpus, args.seed),
     };
     run_each(args, &experiments)
 }
