@@ -1,0 +1,120 @@
+//! The window that is offered (RFC 9293 3.8.6, RFC 1122 4.2.3.3).
+
+use super::super::stack::{Buffer, Receiving};
+
+#[derive(Debug)]
+pub(super) struct Room {
+    avoids_silly: bool,
+    buffer: Buffer,
+    /// Bytes for unread data now.
+    size: u64,
+    /// The first offset beyond what was offered; it never goes back (RFC 9293 3.8.6).
+    edge: u64,
+    mss: u64,
+    scale: u8,
+    /// What the program read in the round trip that began at this time (ns), for tuning.
+    round_start: u64,
+    read_in_round: u64,
+    round_trip: u64,
+}
+
+/// Without scaling, the window field's limit (RFC 7323 section 2).
+const UNSCALED: u64 = 65_535;
+
+impl Room {
+    pub(super) fn new(settings: &Receiving, mss: u32) -> Self {
+        let size = match settings.buffer {
+            Buffer::Fixed(bytes) => bytes,
+            Buffer::Tuned { initial, .. } => initial,
+        };
+        Self {
+            avoids_silly: settings.silly_window_avoidance,
+            buffer: settings.buffer,
+            size,
+            edge: 0,
+            mss: u64::from(mss),
+            scale: 0,
+            round_start: 0,
+            read_in_round: 0,
+            round_trip: 0,
+        }
+    }
+
+    pub(super) fn begin(&mut self, mss: u32, scale: u8) {
+        self.mss = u64::from(mss);
+        self.scale = scale;
+    }
+
+    pub(super) fn fix(&mut self, bytes: u64) {
+        self.buffer = Buffer::Fixed(bytes);
+        self.size = bytes;
+    }
+
+    pub(super) fn edge(&self) -> u64 {
+        self.edge
+    }
+
+    /// What is offered beyond `next`, in bytes.
+    pub(super) fn offered(&self, next: u64) -> u64 {
+        self.edge.saturating_sub(next)
+    }
+
+    /// Free bytes, whatever is offered.
+    pub(super) fn window(&self, next: u64, read: u64) -> u64 {
+        self.size.saturating_sub(next.saturating_sub(read))
+    }
+
+    /// What would be offered now.
+    pub(super) fn would_offer(&self, next: u64, read: u64) -> u64 {
+        let field_limit = UNSCALED << self.scale;
+        let free = self.window(next, read).min(field_limit);
+        // RFC 1122 4.2.3.3: the edge moves by a segment or half the buffer, or not at all.
+        let step = self.mss.min(self.size / 2).max(1);
+        let free = if self.avoids_silly && free < step { 0 } else { free };
+        let edge = (next + free).max(self.edge);
+        let is_small_step = self.avoids_silly && self.edge > next && edge - self.edge < step;
+        let edge = if is_small_step { self.edge } else { edge };
+        // The field counts in units of the scale; rounding down must not shrink the window.
+        let unit = 1 << self.scale;
+        let window = (edge - next).div_ceil(unit) * unit;
+        window.min(field_limit)
+    }
+
+    /// Offers it: the edge moves.
+    pub(super) fn offer(&mut self, next: u64, read: u64) -> u64 {
+        let window = self.would_offer(next, read);
+        self.edge = self.edge.max(next + window);
+        window
+    }
+
+    /// Whether the program's reading has opened the window so far that the peer must hear of it: twice what it
+    /// knows (Linux's `tcp_cleanup_rbuf`), which includes any opening of a closed one.
+    pub(super) fn should_announce(&self, next: u64, read: u64) -> bool {
+        let offered = self.offered(next);
+        if 2 * offered > self.size {
+            return false;
+        }
+        let window = self.would_offer(next, read);
+        window > 0 && window >= 2 * offered && window > offered
+    }
+
+    pub(super) fn note_arrival(&mut self, now: u64, _next: u64, _len: u32, round_trip: Option<u64>) {
+        self.round_trip = round_trip.unwrap_or(self.round_trip);
+        if self.round_start == 0 {
+            self.round_start = now;
+        }
+    }
+
+    /// Linux's `tcp_rcv_space_adjust`: twice of what the program read in a round trip.
+    pub(super) fn note_read(&mut self, now: u64, taken: u64) {
+        let Buffer::Tuned { max, .. } = self.buffer else { return };
+        self.read_in_round += taken;
+        if self.round_trip == 0 || now - self.round_start < self.round_trip {
+            return;
+        }
+        let wanted = 2 * self.read_in_round + 16 * self.mss;
+        self.size = self.size.max(wanted.min(max));
+        self.round_start = now;
+        self.read_in_round = 0;
+    }
+}

@@ -1,0 +1,266 @@
+//! What tells one TCP implementation from another: every choice and number that decides about its timing.
+//!
+//! [`super::eras`] names whole sets of them. All times are [`Duration`]s, all sizes bytes unless said otherwise.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// A TCP implementation with its settings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Stack {
+    /// Largest payload that it offers to receive, in bytes, before TCP options are taken off (RFC 6691).
+    pub mss: u16,
+    /// Whether it offers timestamps (RFC 7323), and how fast their clock ticks.
+    pub timestamps: Option<Duration>,
+    /// The window scale it offers (RFC 7323), as a shift.
+    pub window_scale: Option<u8>,
+    /// Whether it offers SACK (RFC 2018), as both sender and receiver.
+    pub sack: bool,
+    /// Whether it asks for, or accepts, ECN (RFC 3168).
+    pub ecn: Option<EcnUse>,
+    /// What its sender does.
+    pub sender: Sending,
+    /// What its receiver does.
+    pub receiver: Receiving,
+}
+
+/// Who begins with ECN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EcnUse {
+    /// Uses it when the peer asks (Linux's default, `tcp_ecn = 2`).
+    Accepts,
+    /// Asks for it in its own SYN (`tcp_ecn = 1`).
+    Asks,
+}
+
+/// The sender's choices.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Sending {
+    /// How the congestion window grows and shrinks.
+    pub congestion: Congestion,
+    /// What the congestion window counts.
+    pub counting: Counting,
+    /// How losses are repaired when the peer's SACK cannot be used, and whether it is used.
+    pub repair: Repair,
+    /// Whether proportional rate reduction (RFC 6937) paces the window in recovery.
+    pub proportional_rate_reduction: bool,
+    /// Whether new data goes out on the first two duplicate ACKs (RFC 3042).
+    pub limited_transmit: bool,
+    /// Whether losses are found by time as RACK does (RFC 8985 section 6); needs SACK and `repair` with it.
+    pub rack: bool,
+    /// Whether a probe is sent for a lost tail (RFC 8985 section 7); needs SACK.
+    pub tail_loss_probe: bool,
+    /// Whether a spurious retransmission is recognised by timestamps (RFC 3522) or DSACK (RFC 3708), and the
+    /// window restored.
+    pub undo: bool,
+    /// Initial congestion window in segments (RFC 5681 3.1, RFC 6928).
+    pub initial_window: u32,
+    /// What becomes of the window when nothing was sent for one RTO.
+    pub idle_restart: IdleRestart,
+    /// When small segments are held back.
+    pub nagle: Nagle,
+    /// How the sender asks a peer whose window is closed.
+    pub probe: WindowProbe,
+    /// How long the device takes to say that a segment has left; a small segment written meanwhile waits for it
+    /// (Linux's autocorking, `tcp_autocorking`). `None` without autocorking.
+    pub autocork: Option<Duration>,
+    /// The retransmission timer.
+    pub timeout: Timeout,
+    /// Bytes that may be written and not yet acknowledged; `None` is without limit.
+    pub send_buffer: Option<u64>,
+}
+
+/// What becomes of the congestion window after an idle time of one RTO.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IdleRestart {
+    /// It stays (`tcp_slow_start_after_idle = 0`).
+    Never,
+    /// It falls to the initial window (RFC 5681 section 4.1).
+    ToInitial,
+    /// It is halved for each RTO of idle time, not below the initial window (RFC 2861; Linux).
+    Halving,
+}
+
+/// What is sent into a closed window when the persist timer ends (RFC 9293 section 3.8.6.1). On Linux the same
+/// timer ends a cork (`TCP_CORK`, `MSG_MORE`): one RTO after the last ACK, 200 ms at least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowProbe {
+    /// The number before the first unacknowledged one, without data: the peer answers with its window (Linux).
+    OldNumber,
+    /// One byte of new data, not sooner than `min` (BSD).
+    NewByte {
+        /// The shortest wait.
+        min: Duration,
+    },
+}
+
+/// How the congestion window moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Congestion {
+    /// RFC 5681: one segment a round trip, half on loss.
+    Reno,
+    /// RFC 9438.
+    Cubic {
+        /// Whether slow start ends when round trips grow (RFC 9406 in spirit; Linux's `hystart`).
+        hystart: bool,
+    },
+    /// No congestion control: only the peer's window limits (before 1988).
+    None,
+}
+
+/// What counts against the congestion window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Counting {
+    /// Segments of whatever size, as Linux does.
+    Segments,
+    /// Bytes, as RFC 5681 and BSD do.
+    Bytes,
+}
+
+/// How a sender repairs losses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Repair {
+    /// The timer only: no fast retransmit (before 1988).
+    TimerOnly,
+    /// Fast retransmit and then slow start, as in 4.3BSD Tahoe.
+    Tahoe,
+    /// Fast retransmit and fast recovery, left at the first new ACK (RFC 5681 section 3.2).
+    Reno,
+    /// Partial ACKs repair the next hole (RFC 6582).
+    NewReno,
+    /// A scoreboard of what the peer has (RFC 6675), where the peer offers SACK; else as NewReno.
+    Sack,
+}
+
+/// When a small segment waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Nagle {
+    /// While anything is unacknowledged (RFC 896, RFC 1122 4.2.3.4).
+    Rfc896,
+    /// The same, but looked at once a write: a tail leaves behind the full segments of its own write (Net/3's
+    /// `tcp_output`).
+    Bsd,
+    /// While a *small* segment is unacknowledged (Minshall's variant, Linux since 2.1).
+    Minshall,
+    /// Never.
+    Off,
+}
+
+/// The retransmission timer (RFC 6298).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Timeout {
+    /// Before there is a round-trip sample, and for a SYN.
+    pub initial: Duration,
+    /// Never shorter.
+    pub min: Duration,
+    /// Never longer.
+    pub max: Duration,
+    /// Timers end on multiples of this (500 ms in BSD's slow timer, a jiffy in Linux of old); zero is exact.
+    pub tick: Duration,
+    /// Whether the smallest RTO bounds the *variance* term (Linux) rather than the sum (RFC 6298 2.4).
+    pub min_is_of_variance: bool,
+    /// SYNs are repeated so often before the connection is given up.
+    pub syn_retries: u32,
+}
+
+/// The receiver's choices.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Receiving {
+    /// When data that came in order is acknowledged.
+    pub delayed_ack: DelayedAck,
+    /// When the segment that fills a hole is acknowledged.
+    pub hole_filled: HoleFilled,
+    /// Bytes for data that the program has not read.
+    pub buffer: Buffer,
+    /// Whether duplicates are reported (RFC 2883).
+    pub dsack: bool,
+    /// Whether the window grows only as far as a segment or half the buffer is free (RFC 1122 4.2.3.3).
+    pub silly_window_avoidance: bool,
+}
+
+/// When an ACK waits, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DelayedAck {
+    /// Never: every segment is acknowledged at once.
+    Off,
+    /// Until the next tick of a timer with this period, or the second full segment (BSD's 200 ms).
+    Heartbeat {
+        /// The timer's period.
+        period: Duration,
+    },
+    /// So long at most, or until the second full segment (RFC 1122 4.2.3.2; Windows).
+    Delay {
+        /// The longest wait.
+        delay: Duration,
+    },
+    /// Linux 2.0: the wait follows the gaps between arriving segments, within bounds.
+    LinuxOld {
+        /// The shortest wait.
+        min: Duration,
+        /// The longest wait.
+        max: Duration,
+    },
+    /// Linux since 2.4: quick ACKs at the start and after a pause, an adaptive wait later, longer in
+    /// conversations ("ping-pong").
+    Linux {
+        /// `TCP_DELACK_MIN` and `TCP_ATO_MIN`: 40 ms.
+        min: Duration,
+        /// `TCP_DELACK_MAX`: 200 ms.
+        max: Duration,
+    },
+}
+
+/// When the ACK of a segment that fills a hole leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HoleFilled {
+    /// At once (RFC 5681 section 4.2).
+    AtOnce,
+    /// Like that of any segment that comes in order: it may be delayed (Cardwell 1998).
+    Late,
+}
+
+/// Room for data that has not been read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Buffer {
+    /// So many bytes, all of them offered as window.
+    Fixed(u64),
+    /// Begins with a window of `initial` bytes and grows with what the program reads in a round trip, to `max`
+    /// (Linux's `tcp_moderate_rcvbuf`).
+    Tuned {
+        /// The first window.
+        initial: u64,
+        /// The largest window.
+        max: u64,
+    },
+}
+
+/// What a program may set on its socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SocketOption {
+    /// `TCP_NODELAY`: no Nagle. Setting it lets go what is held.
+    NoDelay(bool),
+    /// `TCP_CORK`. Clearing it lets go what is held.
+    Cork(bool),
+    /// `TCP_QUICKACK`. Setting it sends a delayed ACK.
+    QuickAck(bool),
+    /// `SO_SNDBUF`, in bytes of payload.
+    SendBuffer(u64),
+    /// `SO_RCVBUF`, in bytes of payload. Before the handshake.
+    ReceiveBuffer(u64),
+}
