@@ -5,3 +5,4 @@
 
 pub mod link;
 pub mod tcp;
+pub mod world;

@@ -17,6 +17,7 @@ mod stack;
 pub use endpoint::Endpoint;
 pub use info::{CongestionState, Event, EventKind, Info, State, Trigger, Wait};
 pub use segment::{Ecn, Segment};
+pub(crate) use sender::nanos;
 pub use stack::{
     Buffer, Congestion, Counting, DelayedAck, EcnUse, HoleFilled, IdleRestart, Nagle, Receiving, Repair,
     Sending, SocketOption, Stack, Timeout, WindowProbe,

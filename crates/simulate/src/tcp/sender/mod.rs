@@ -17,7 +17,7 @@ use std::ops::Range;
 use flight::Flight;
 use repair::Repairing;
 use round_trip::RoundTrip;
-pub(super) use round_trip::nanos;
+pub(crate) use round_trip::nanos;
 use timers::Timers;
 use window::Window;
 
