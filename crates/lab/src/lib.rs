@@ -12,6 +12,7 @@
 
 pub mod capture;
 pub mod clock;
+pub mod comparison;
 pub mod corpus;
 mod emulator;
 pub mod experiments;

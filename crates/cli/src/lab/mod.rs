@@ -1,5 +1,6 @@
 //! `tcpwhy lab [EXPERIMENT]`: the seeds' experiments on this machine's kernel.
 
+mod compare;
 mod corpus;
 mod keys;
 mod markdown;
@@ -73,6 +74,8 @@ enum Verb {
     All,
     /// Hold the analysis against the labelled corpus: how often it is right, and how far off its costs are
     Score(score::Args),
+    /// Hold the simulator against this machine's kernel: the same programs over the same link
+    Compare(compare::Args),
     /// Record the labelled corpus again
     Corpus(corpus::Args),
 }
@@ -87,6 +90,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Some(Verb::One(experiment)) => vec![experiment.clone()],
         Some(Verb::All) => Experiment::all()?,
         Some(Verb::Score(score)) => return score::run(score, args.format),
+        Some(Verb::Compare(compare)) => return compare::run(compare, args.format),
         Some(Verb::Corpus(corpus)) => return corpus::run(corpus, args.seed),
     };
     run_each(args, &experiments)

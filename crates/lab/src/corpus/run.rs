@@ -43,6 +43,8 @@ pub struct Run {
     pub initial_window: Option<u32>,
     /// Whether receive windows begin as large as any transfer here, instead of as small as the kernel begins.
     pub wide_windows: bool,
+    /// Whether senders fall back to the initial window after silence, as is the kernel's default.
+    pub restart_after_idle: bool,
     /// Seed of the link's chances.
     pub seed: u64,
 }
@@ -63,6 +65,11 @@ impl Run {
         if self.wide_windows {
             for seat in [&place.client, &place.server] {
                 seat.set("net.ipv4.tcp_rmem", WIDE)?;
+            }
+        }
+        if !self.restart_after_idle {
+            for seat in [&place.client, &place.server] {
+                seat.set("net.ipv4.tcp_slow_start_after_idle", "0")?;
             }
         }
         if let Some(segments) = self.initial_window {

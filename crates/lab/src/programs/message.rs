@@ -14,13 +14,13 @@ pub struct Message {
 }
 
 /// What one side wrote: when each message was due, and the stream's length up to its end.
-pub(super) type Writes = Vec<(i64, usize)>;
+pub(crate) type Writes = Vec<(i64, usize)>;
 
 /// What one side read: when each read returned, and the stream's length up to there.
-pub(super) type Reads = Vec<(i64, usize)>;
+pub(crate) type Reads = Vec<(i64, usize)>;
 
 /// The messages of one direction.
-pub(super) fn matched(kind: &'static str, writes: &Writes, reads: &Reads) -> Vec<Message> {
+pub(crate) fn matched(kind: &'static str, writes: &Writes, reads: &Reads) -> Vec<Message> {
     let mut reads = reads.iter().peekable();
     let mut messages = Vec::with_capacity(writes.len());
     for &(written, end) in writes {

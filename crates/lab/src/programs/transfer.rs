@@ -12,9 +12,9 @@ use super::socket::{Options, READ_AT_ONCE, wait_for_end};
 use crate::clock::now;
 
 /// Bytes of the request that asks for a download.
-const REQUEST: usize = 64;
+pub const REQUEST: usize = 64;
 /// Bytes of the word that ends an upload.
-const DONE: usize = 2;
+pub const DONE: usize = 2;
 
 /// What goes which way.
 #[derive(Clone, Debug, Default, Serialize)]

@@ -44,7 +44,7 @@ pub fn linux_6() -> Stack {
         receiver: Receiving {
             delayed_ack: DelayedAck::Linux { min: 40 * MS, max: 200 * MS },
             hole_filled: HoleFilled::AtOnce,
-            buffer: Buffer::Tuned { initial: 64_240, max: 3 << 20 },
+            buffer: Buffer::Tuned { initial: 64_240, buffer: 65_536, max: 3 << 20 },
             dsack: true,
             silly_window_avoidance: true,
         },

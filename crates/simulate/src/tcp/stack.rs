@@ -239,11 +239,14 @@ pub enum HoleFilled {
 pub enum Buffer {
     /// So many bytes, all of them offered as window.
     Fixed(u64),
-    /// Begins with a window of `initial` bytes and grows with what the program reads in a round trip, to `max`
-    /// (Linux's `tcp_moderate_rcvbuf`).
+    /// Begins with a window of `initial` bytes, which grows by two segments for each full one that arrives, to
+    /// `buffer`; that grows with what the program reads in a round trip, to `max` (Linux: `tcp_grow_window`,
+    /// `tcp_rcv_space_adjust`).
     Tuned {
         /// The first window.
         initial: u64,
+        /// The largest window of the first buffer.
+        buffer: u64,
         /// The largest window.
         max: u64,
     },

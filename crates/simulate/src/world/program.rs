@@ -27,8 +27,10 @@ pub struct Reader {
     pub wakes_after: Duration,
     /// It reads at most this many bytes at a time; zero means all there is.
     pub at_most: u64,
-    /// It waits so long after each read.
+    /// It does something else for so long …
     pub pause: Duration,
+    /// … after each so many bytes; zero means after each read.
+    pub pause_every: u64,
     /// It reads nothing before this time after its start.
     pub not_before: Duration,
 }
@@ -124,6 +126,8 @@ pub(super) struct Running {
     blocked: Option<(u64, u64, bool)>,
     next_read: Option<u64>,
     not_before: u64,
+    /// It does something else once it has read so many bytes.
+    pause_at: u64,
 }
 
 impl Running {
@@ -139,6 +143,7 @@ impl Running {
             blocked: None,
             next_read: None,
             not_before: start + nanos(program.reader.not_before),
+            pause_at: program.reader.pause_every,
         }
     }
 
@@ -193,7 +198,8 @@ impl Running {
             let most = if self.reader.at_most == 0 { u64::MAX } else { self.reader.at_most };
             self.read += socket.handle_read(now, most);
             self.log.reads.push((now, self.read));
-            if !self.reader.pause.is_zero() {
+            if !self.reader.pause.is_zero() && self.read >= self.pause_at {
+                self.pause_at += self.reader.pause_every;
                 self.next_read = Some(now + nanos(self.reader.pause));
             }
         }

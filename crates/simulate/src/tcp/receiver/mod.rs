@@ -149,7 +149,7 @@ impl Receiver {
         self.next = self.assembly.take_from(end);
         let room_for = self.room.window(self.next, self.read);
         self.delay.note_data(now, data, sending, room_for);
-        self.room.note_arrival(now, self.next, data.len, sending.round_trip);
+        self.room.note_arrival(now, data.len, sending.round_trip);
         if had_holes && self.settings.hole_filled == HoleFilled::AtOnce {
             self.delay.demand();
         }

@@ -6,8 +6,9 @@ use super::super::stack::{Buffer, Receiving};
 pub(super) struct Room {
     avoids_silly: bool,
     buffer: Buffer,
-    /// Bytes for unread data now.
+    /// Bytes for unread data now, and what they may grow to as segments arrive.
     size: u64,
+    most: u64,
     /// The first offset beyond what was offered; it never goes back (RFC 9293 3.8.6).
     edge: u64,
     mss: u64,
@@ -23,14 +24,15 @@ const UNSCALED: u64 = 65_535;
 
 impl Room {
     pub(super) fn new(settings: &Receiving, mss: u32) -> Self {
-        let size = match settings.buffer {
-            Buffer::Fixed(bytes) => bytes,
-            Buffer::Tuned { initial, .. } => initial,
+        let (size, most) = match settings.buffer {
+            Buffer::Fixed(bytes) => (bytes, bytes),
+            Buffer::Tuned { initial, buffer, .. } => (initial, buffer),
         };
         Self {
             avoids_silly: settings.silly_window_avoidance,
             buffer: settings.buffer,
             size,
+            most,
             edge: 0,
             mss: u64::from(mss),
             scale: 0,
@@ -47,7 +49,7 @@ impl Room {
 
     pub(super) fn fix(&mut self, bytes: u64) {
         self.buffer = Buffer::Fixed(bytes);
-        self.size = bytes;
+        (self.size, self.most) = (bytes, bytes);
     }
 
     pub(super) fn edge(&self) -> u64 {
@@ -98,7 +100,12 @@ impl Room {
         window > 0 && window >= 2 * offered && window > offered
     }
 
-    pub(super) fn note_arrival(&mut self, now: u64, _next: u64, _len: u32, round_trip: Option<u64>) {
+    pub(super) fn note_arrival(&mut self, now: u64, len: u32, round_trip: Option<u64>) {
+        // tcp_grow_window: small segments take more memory than they bring.
+        const FULL_ENOUGH: u32 = 128;
+        if len >= FULL_ENOUGH {
+            self.size = self.most.min(self.size + 2 * self.mss).max(self.size);
+        }
         self.round_trip = round_trip.unwrap_or(self.round_trip);
         if self.round_start == 0 {
             self.round_start = now;
@@ -113,7 +120,7 @@ impl Room {
             return;
         }
         let wanted = 2 * self.read_in_round + 16 * self.mss;
-        self.size = self.size.max(wanted.min(max));
+        self.most = self.most.max(wanted.min(max));
         self.round_start = now;
         self.read_in_round = 0;
     }

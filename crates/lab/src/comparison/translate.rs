@@ -1,0 +1,227 @@
+//! A lab's run as the simulator's.
+
+use std::time::Duration;
+
+use tcpwhy_simulate::tcp::{Buffer, Congestion, IdleRestart, SocketOption, Stack, eras};
+use tcpwhy_simulate::world::{Act, Program, Reader, Setup, Side, Step, When, World, packet};
+use tcpwhy_wire::Packet;
+
+use crate::corpus::{Run, Traffic};
+use crate::place::Path;
+use crate::programs::chat::Chat;
+use crate::programs::message::{Message, matched};
+use crate::programs::socket::Options;
+use crate::programs::stream::{Feed, Stream};
+use crate::programs::transfer::{DONE, REQUEST, Transfer};
+
+/// What a program needs to wake, look at what it read and write, in a namespace of this kernel: about the median of
+/// a call over loopback.
+const WAKES_AFTER: Duration = Duration::from_micros(20);
+/// The window of a socket whose buffer the lab has widened (`Run::wide_windows`), in bytes.
+const WIDE_WINDOW: u64 = 16_777_216 / 2;
+/// Longer than any run here.
+const MOST: u64 = 600_000_000_000;
+
+/// The same run for the simulator; `None` where it has a part that the simulator does not: several connections,
+/// loopback, offload, two hops.
+pub(super) fn translated(run: &Run) -> Option<Setup> {
+    let Path::Link(wire) = &run.path else { return None };
+    if wire.offload {
+        return None;
+    }
+    let (client_program, server_program, client, server) = match &run.traffic {
+        Traffic::Chat(chat) if chat.connect_each => return None,
+        Traffic::Chat(chat) => (asking(chat), answering(chat), &chat.client, &chat.server),
+        Traffic::Stream(stream) => {
+            let [client, server] = feeds(stream);
+            (client, server, &stream.client, &stream.server)
+        }
+        Traffic::Transfer(transfer) => {
+            let [client, server] = bulk(transfer)?;
+            (client, server, &transfer.client, &transfer.server)
+        }
+    };
+    let mut stacks = [stack(run, client)?, stack(run, server)?];
+    if let Some(segments) = run.initial_window {
+        stacks[0].sender.initial_window = segments;
+    }
+    let [client, server] = stacks;
+    Some(Setup { client, server, client_program, server_program, ends: wire.ends.clone(), seed: run.seed })
+}
+
+/// This kernel with what the program sets; `None` for what the simulator lacks (BBR).
+fn stack(run: &Run, options: &Options) -> Option<Stack> {
+    let mut stack = eras::linux_6();
+    stack.sender.congestion = match options.congestion? {
+        "cubic" => Congestion::Cubic { hystart: true },
+        "reno" => Congestion::Reno,
+        _ => return None,
+    };
+    if !run.restart_after_idle {
+        stack.sender.idle_restart = IdleRestart::Never;
+    }
+    if let Buffer::Tuned { initial, max, .. } = stack.receiver.buffer
+        && run.wide_windows
+    {
+        stack.receiver.buffer = Buffer::Tuned { initial, buffer: WIDE_WINDOW, max: max.max(WIDE_WINDOW) };
+    }
+    // The kernel doubles SO_RCVBUF and offers half of it as window; SO_SNDBUF it doubles, and its own bookkeeping
+    // takes half of that.
+    if let Some(bytes) = options.receive_buffer {
+        stack.receiver.buffer = Buffer::Fixed(bytes as u64);
+    }
+    stack.sender.send_buffer = options.send_buffer.map(|bytes| bytes as u64);
+    Some(stack)
+}
+
+fn program(options: &Options, steps: Vec<Step>) -> Program {
+    let mut set = vec![];
+    set.extend(options.nodelay.then_some(SocketOption::NoDelay(true)));
+    set.extend(options.cork.then_some(SocketOption::Cork(true)));
+    Program { options: set, reader: Reader { wakes_after: WAKES_AFTER, ..Reader::default() }, steps }
+}
+
+fn step(when: When, delay: Duration, act: Act) -> Step {
+    Step { when, delay, act }
+}
+
+fn writes(options: &Options, when: When, delay: Duration, pieces: &[usize], pause: Duration) -> Vec<Step> {
+    let act = |len: &usize| if options.more { Act::WriteMore(*len as u64) } else { Act::Write(*len as u64) };
+    let mut steps: Vec<Step> = pieces.iter().map(|len| step(When::Next, pause, act(len))).collect();
+    if let Some(first) = steps.first_mut() {
+        (first.when, first.delay) = (when, delay);
+    }
+    steps
+}
+
+fn asking(chat: &Chat) -> Program {
+    let round = (chat.response.iter().sum::<usize>() * chat.ahead) as u64;
+    let mut steps = Vec::new();
+    for exchange in 0..chat.exchanges as u64 {
+        let (when, think) = match exchange {
+            0 => (When::Next, Duration::ZERO),
+            _ => (When::Read(exchange * round), chat.client_think),
+        };
+        for ahead in 0..chat.ahead {
+            let (when, think) = if ahead == 0 { (when, think) } else { (When::Next, Duration::ZERO) };
+            steps.extend(writes(&chat.client, when, think, &chat.request, Duration::ZERO));
+        }
+    }
+    steps.push(step(When::Read(chat.exchanges as u64 * round), Duration::ZERO, Act::Shutdown));
+    steps.push(step(When::EndOfFile, Duration::ZERO, Act::Close));
+    program(&chat.client, steps)
+}
+
+fn answering(chat: &Chat) -> Program {
+    let request = chat.request.iter().sum::<usize>() as u64;
+    let mut steps = Vec::new();
+    for number in 1..=chat.exchanges * chat.ahead {
+        let think =
+            if number.is_multiple_of(chat.server_thinks_every) { chat.server_think } else { Duration::ZERO };
+        let when = When::Read(number as u64 * request);
+        steps.extend(writes(&chat.server, when, think, &chat.response, chat.server_pauses));
+    }
+    steps.push(step(When::EndOfFile, Duration::ZERO, Act::Close));
+    program(&chat.server, steps)
+}
+
+fn feeds(stream: &Stream) -> [Program; 2] {
+    let both = [(&stream.up, &stream.client), (&stream.down, &stream.server)];
+    both.map(|(feed, options)| {
+        let mut steps: Vec<Step> = feed.iter().flat_map(|feed| fed(feed, options)).collect();
+        let when = if feed.is_some() { When::Next } else { When::EndOfFile };
+        steps.push(step(when, Duration::ZERO, Act::Shutdown));
+        steps.push(step(When::EndOfFile, Duration::ZERO, Act::Close));
+        program(options, steps)
+    })
+}
+
+fn fed(feed: &Feed, options: &Options) -> Vec<Step> {
+    let ticks = (0..feed.ticks).flat_map(|tick| {
+        let is_late = feed.late_every > 0 && (tick + 1).is_multiple_of(feed.late_every);
+        let late = if is_late { feed.late_by } else { Duration::ZERO };
+        writes(options, When::At(feed.period * tick as u32), late, &feed.messages, Duration::ZERO)
+    });
+    ticks.collect()
+}
+
+/// One way only.
+fn bulk(transfer: &Transfer) -> Option<[Program; 2]> {
+    let once = |when, len: usize| step(when, Duration::ZERO, Act::Write(len as u64));
+    let shut = |when| step(when, Duration::ZERO, Act::Shutdown);
+    let close = step(When::EndOfFile, Duration::ZERO, Act::Close);
+    let [mut client, mut server] = match (transfer.up, transfer.down) {
+        (up, 0) => [
+            vec![once(When::Next, up), shut(When::Read(DONE as u64)), close],
+            vec![once(When::Read(up as u64), DONE), close],
+        ],
+        (0, down) => [
+            vec![once(When::Next, REQUEST), shut(When::Read(down as u64)), close],
+            vec![once(When::Read(REQUEST as u64), down), close],
+        ],
+        _ => return None,
+    }
+    .into_iter()
+    .zip([&transfer.client, &transfer.server])
+    .map(|(steps, options)| program(options, steps))
+    .collect::<Vec<_>>()
+    .try_into()
+    .ok()?;
+    for reader in [&mut client.reader, &mut server.reader] {
+        reader.at_most = transfer.reader.at_once as u64;
+        reader.pause = transfer.reader.work;
+        reader.pause_every = transfer.reader.works_every as u64;
+    }
+    // A writer that works between its writes is not one of the runs that are compared.
+    transfer.writer.work.is_zero().then_some([client, server])
+}
+
+/// Runs it, and reads the programs' logs as the lab does.
+pub(super) fn simulated(run: &Run, setup: &Setup) -> (Vec<Message>, Vec<Packet>) {
+    let mut world = World::new(setup);
+    world.run(MOST);
+    let packets = (1..).zip(world.seen(Side::Client)).map(|(number, seen)| packet(number, seen)).collect();
+    (messages(run, &world), packets)
+}
+
+fn messages(run: &Run, world: &World) -> Vec<Message> {
+    let writes = |side| {
+        let log = world.log(side).writes.iter();
+        log.map(|write| (write.begun.cast_signed(), write.end as usize)).collect::<Vec<_>>()
+    };
+    let reads = |side| {
+        let log = world.log(side).reads.iter();
+        log.map(|(time, length)| (time.cast_signed(), *length as usize)).collect::<Vec<_>>()
+    };
+    match &run.traffic {
+        Traffic::Chat(chat) => rounds(chat, world),
+        Traffic::Stream(_) => {
+            let mut messages = matched("up", &writes(Side::Client), &reads(Side::Server));
+            messages.extend(matched("down", &writes(Side::Server), &reads(Side::Client)));
+            messages
+        }
+        Traffic::Transfer(transfer) => {
+            let (kind, len, reader) = if transfer.up > 0 {
+                ("up", transfer.up, Side::Server)
+            } else {
+                ("down", transfer.down, Side::Client)
+            };
+            let written = world.log(Side::Client).writes.first().map(|write| write.begun.cast_signed());
+            let read = world.log(reader).read_by(len as u64).map(u64::cast_signed);
+            written.zip(read).map(|(written, read)| Message { kind, written, read }).into_iter().collect()
+        }
+    }
+}
+
+/// From the answer before to this answer, as the lab's client has it; the first begins with the connection.
+fn rounds(chat: &Chat, world: &World) -> Vec<Message> {
+    let round = (chat.response.iter().sum::<usize>() * chat.ahead) as u64;
+    let mut written = 0;
+    let rounds = (1..=chat.exchanges as u64).map_while(|exchange| {
+        let read = world.log(Side::Client).read_by(exchange * round)?.cast_signed();
+        let message = Message { kind: if exchange == 1 { "first" } else { "round" }, written, read };
+        written = read;
+        Some(message)
+    });
+    rounds.collect()
+}
