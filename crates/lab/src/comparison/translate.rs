@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tcpwhy_simulate::link::AckHold;
 use tcpwhy_simulate::tcp::{Buffer, Congestion, IdleRestart, SocketOption, Stack, eras};
 use tcpwhy_simulate::world::{Act, Program, Reader, Setup, Side, Step, When, World, packet};
 use tcpwhy_wire::Packet;
@@ -19,6 +20,9 @@ use crate::programs::transfer::{DONE, REQUEST, Transfer};
 const WAKES_AFTER: Duration = Duration::from_micros(20);
 /// The window of a socket whose buffer the lab has widened (`Run::wide_windows`), in bytes.
 const WIDE_WINDOW: u64 = 16_777_216 / 2;
+/// What the lab's own path adds to each way, beside the link's delay: half of the median round-trip error of its
+/// link (docs/benchmarks.md).
+const OVERHEAD: Duration = Duration::from_micros(60);
 /// Longer than any run here.
 const MOST: u64 = 600_000_000_000;
 
@@ -46,7 +50,15 @@ pub(super) fn translated(run: &Run) -> Option<Setup> {
         stacks[0].sender.initial_window = segments;
     }
     let [client, server] = stacks;
-    Some(Setup { client, server, client_program, server_program, ends: wire.ends.clone(), seed: run.seed })
+    let mut ends = wire.ends.clone();
+    for way in [&mut ends.up, &mut ends.down] {
+        // Where in the heartbeat a run begins is chance, and decides about every message.
+        if let Some(AckHold::Heartbeat(_)) = way.hold_acks {
+            return None;
+        }
+        way.delay += OVERHEAD;
+    }
+    Some(Setup { client, server, client_program, server_program, ends, seed: run.seed })
 }
 
 /// This kernel with what the program sets; `None` for what the simulator lacks (BBR).
@@ -65,10 +77,10 @@ fn stack(run: &Run, options: &Options) -> Option<Stack> {
     {
         stack.receiver.buffer = Buffer::Tuned { initial, buffer: WIDE_WINDOW, max: max.max(WIDE_WINDOW) };
     }
-    // The kernel doubles SO_RCVBUF and offers half of it as window; SO_SNDBUF it doubles, and its own bookkeeping
-    // takes half of that.
+    // The kernel doubles SO_RCVBUF, and offers of it what data is of a full segment's memory: 1448 of 2304 bytes
+    // (tcp_measure_rcv_mss, scaling_ratio). SO_SNDBUF it doubles, and its own bookkeeping takes half of that.
     if let Some(bytes) = options.receive_buffer {
-        stack.receiver.buffer = Buffer::Fixed(bytes as u64);
+        stack.receiver.buffer = Buffer::Fixed(2 * bytes as u64 * 1448 / 2304);
     }
     stack.sender.send_buffer = options.send_buffer.map(|bytes| bytes as u64);
     Some(stack)

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::stack::{
     Buffer, Congestion, Counting, DelayedAck, EcnUse, HoleFilled, IdleRestart, Nagle, Receiving, Repair,
-    Sending, Stack, Timeout, WindowProbe,
+    Sending, Stack, Ticks, Timeout, WindowProbe,
 };
 
 const MS: Duration = Duration::from_millis(1);
@@ -17,6 +17,8 @@ pub fn linux_6() -> Stack {
         window_scale: Some(7),
         sack: true,
         ecn: Some(EcnUse::Accepts),
+        // CONFIG_HZ_250, the default of kernel/Kconfig.hz.
+        ticks: Ticks::Wheel { jiffy: Duration::from_millis(4) },
         sender: Sending {
             congestion: Congestion::Cubic { hystart: true },
             counting: Counting::Segments,
@@ -35,7 +37,6 @@ pub fn linux_6() -> Stack {
                 initial: 1000 * MS,
                 min: 200 * MS,
                 max: 120_000 * MS,
-                tick: Duration::ZERO,
                 min_is_of_variance: true,
                 syn_retries: 6,
             },

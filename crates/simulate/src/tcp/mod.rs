@@ -20,5 +20,5 @@ pub use segment::{Ecn, Segment};
 pub(crate) use sender::nanos;
 pub use stack::{
     Buffer, Congestion, Counting, DelayedAck, EcnUse, HoleFilled, IdleRestart, Nagle, Receiving, Repair,
-    Sending, SocketOption, Stack, Timeout, WindowProbe,
+    Sending, SocketOption, Stack, Ticks, Timeout, WindowProbe,
 };

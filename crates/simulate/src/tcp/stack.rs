@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::nanos;
+
 /// A TCP implementation with its settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -20,10 +22,61 @@ pub struct Stack {
     pub sack: bool,
     /// Whether it asks for, or accepts, ECN (RFC 3168).
     pub ecn: Option<EcnUse>,
+    /// When its timers end.
+    pub ticks: Ticks,
     /// What its sender does.
     pub sender: Sending,
     /// What its receiver does.
     pub receiver: Receiving,
+}
+
+/// When a timer ends that was set for some time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ticks {
+    /// To the nanosecond.
+    Exact,
+    /// On the next multiple of this (BSD's slow timer, a jiffy in Linux of old).
+    Every(Duration),
+    /// On Linux's timer wheel (`kernel/time/timer.c`, since 4.8): up to a jiffy late, an eighth of the wait where
+    /// that is 63 jiffies or more.
+    Wheel {
+        /// `1 / CONFIG_HZ`.
+        jiffy: Duration,
+    },
+}
+
+impl Ticks {
+    /// When a timer ends that is set at `now` for `wait` ns; in ns.
+    pub(super) fn deadline(self, now: u64, wait: u64) -> u64 {
+        let exact = now.saturating_add(wait);
+        match self {
+            Self::Exact => exact,
+            Self::Every(tick) => {
+                let tick = nanos(tick).max(1);
+                exact.div_ceil(tick).saturating_mul(tick)
+            }
+            Self::Wheel { jiffy } => {
+                let jiffy = nanos(jiffy).max(1);
+                let delta = wait.div_ceil(jiffy);
+                let expires = (now / jiffy).saturating_add(delta);
+                let grain = wheel_grain(delta);
+                (expires / grain + 1).saturating_mul(grain).saturating_mul(jiffy)
+            }
+        }
+    }
+}
+
+/// Jiffies between two slots of the wheel's level for a timer that is so many jiffies away (`LVL_START`: each level
+/// has 64 slots and is eight times as coarse as the one before).
+fn wheel_grain(delta: u64) -> u64 {
+    const FIRST_LEVEL: u64 = 63;
+    const COARSER: u64 = 8;
+    const LEVELS: u32 = 8;
+    (0..LEVELS)
+        .map(|level| COARSER.pow(level))
+        .find(|grain| delta < FIRST_LEVEL * grain)
+        .unwrap_or(COARSER.pow(LEVELS))
 }
 
 /// Who begins with ECN.
@@ -166,8 +219,6 @@ pub struct Timeout {
     pub min: Duration,
     /// Never longer.
     pub max: Duration,
-    /// Timers end on multiples of this (500 ms in BSD's slow timer, a jiffy in Linux of old); zero is exact.
-    pub tick: Duration,
     /// Whether the smallest RTO bounds the *variance* term (Linux) rather than the sum (RFC 6298 2.4).
     pub min_is_of_variance: bool,
     /// SYNs are repeated so often before the connection is given up.
@@ -266,4 +317,29 @@ pub enum SocketOption {
     SendBuffer(u64),
     /// `SO_RCVBUF`, in bytes of payload. Before the handshake.
     ReceiveBuffer(u64),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn the_wheel_is_coarser_for_longer_waits() {
+        let wheel = Ticks::Wheel { jiffy: Duration::from_millis(4) };
+        // 40 ms are 10 jiffies: 40 to 44 ms, by where in its jiffy the timer was set.
+        assert_eq!(wheel.deadline(0, 40 * MS), 44 * MS);
+        assert_eq!(wheel.deadline(3 * MS, 40 * MS), 44 * MS);
+        assert_eq!(wheel.deadline(4 * MS, 40 * MS), 48 * MS);
+        // 260 ms are 65 jiffies: slots of 8 jiffies.
+        assert_eq!(wheel.deadline(0, 260 * MS), 288 * MS);
+    }
+
+    #[test]
+    fn ticks_end_on_multiples() {
+        let slow = Ticks::Every(Duration::from_millis(500));
+        assert_eq!(slow.deadline(100 * MS, 1000 * MS), 1500 * MS);
+        assert_eq!(slow.deadline(0, 1000 * MS), 1000 * MS);
+    }
 }

@@ -1,7 +1,7 @@
 //! How long an ACK waits (RFC 1122 4.2.3.2, RFC 5681 4.2), as each stack does it.
 
 use super::super::sender::nanos;
-use super::super::stack::DelayedAck;
+use super::super::stack::{DelayedAck, Ticks};
 use super::{Data, Sending, bounds};
 
 /// Linux's `TCP_MAX_QUICKACKS`.
@@ -14,6 +14,7 @@ const MSS_MIN: u32 = 88;
 #[derive(Debug)]
 pub(super) struct Delay {
     kind: DelayedAck,
+    ticks: Ticks,
     /// Where the heartbeat's ticks are, in ns.
     phase: u64,
     /// There is something to acknowledge.
@@ -44,9 +45,10 @@ struct Linux {
 }
 
 impl Delay {
-    pub(super) fn new(kind: DelayedAck, phase: u64) -> Self {
+    pub(super) fn new(kind: DelayedAck, ticks: Ticks, phase: u64) -> Self {
         Self {
             kind,
+            ticks,
             phase,
             scheduled: false,
             demanded: false,
@@ -199,9 +201,11 @@ impl Delay {
         let deadline = match self.kind {
             DelayedAck::Off => now,
             DelayedAck::Heartbeat { .. } => next_tick(now, max.max(1), self.phase),
-            DelayedAck::Delay { .. } => now + max,
-            DelayedAck::LinuxOld { .. } => now + self.linux.wait.clamp(min, max),
-            DelayedAck::Linux { .. } => now + self.linux_wait(min, max, sending.round_trip),
+            DelayedAck::Delay { .. } => self.ticks.deadline(now, max),
+            DelayedAck::LinuxOld { .. } => self.ticks.deadline(now, self.linux.wait.clamp(min, max)),
+            DelayedAck::Linux { .. } => {
+                self.ticks.deadline(now, self.linux_wait(min, max, sending.round_trip))
+            }
         };
         self.deadline = Some(self.deadline.map_or(deadline, |known| known.min(deadline)));
     }

@@ -13,7 +13,7 @@ use delay::Delay;
 use room::Room;
 
 use super::sender::nanos;
-use super::stack::{DelayedAck, HoleFilled, Receiving};
+use super::stack::{DelayedAck, HoleFilled, Receiving, Ticks};
 
 /// What an arriving segment carries for the receiver.
 #[derive(Clone, Copy, Debug)]
@@ -61,13 +61,13 @@ pub(super) struct Receiver {
 
 impl Receiver {
     /// `phase` places the heartbeat of stacks that have one, in ns.
-    pub(super) fn new(settings: &Receiving, mss: u32, phase: u64) -> Self {
+    pub(super) fn new(settings: &Receiving, ticks: Ticks, mss: u32, phase: u64) -> Self {
         Self {
             next: 0,
             read: 1,
             acknowledged: 0,
             assembly: Assembly::default(),
-            delay: Delay::new(settings.delayed_ack, phase),
+            delay: Delay::new(settings.delayed_ack, ticks, phase),
             room: Room::new(settings, mss),
             fin: None,
             duplicate: None,

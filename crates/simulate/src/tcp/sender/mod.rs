@@ -22,7 +22,7 @@ use timers::Timers;
 use window::Window;
 
 use super::info::{CongestionState, Event, EventKind, Wait};
-use super::stack::{Sending, SocketOption};
+use super::stack::{Sending, SocketOption, Ticks};
 
 /// A segment that leaves; the endpoint adds acknowledgement, window and options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,7 +140,7 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    pub(super) fn new(settings: &Sending) -> Self {
+    pub(super) fn new(settings: &Sending, ticks: Ticks) -> Self {
         Self {
             agreed: Agreed { mss: 536, ..Agreed::default() },
             wishes: Wishes::default(),
@@ -153,7 +153,7 @@ impl Sender {
             peer: PeerWindow::default(),
             flight: Flight::default(),
             window: Window::new(settings.congestion, settings.initial_window),
-            round_trip: RoundTrip::new(settings.timeout),
+            round_trip: RoundTrip::new(settings.timeout, ticks),
             repairing: Repairing::default(),
             timers: Timers::default(),
             small_end: 0,

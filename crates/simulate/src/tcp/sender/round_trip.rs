@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use super::super::stack::Timeout;
+use super::super::stack::{Ticks, Timeout};
 
 /// The estimator. All times are ns.
 #[derive(Debug)]
 pub(super) struct RoundTrip {
     settings: Timeout,
+    ticks: Ticks,
     smoothed: Option<u64>,
     /// RFC 6298's RTTVAR; with Linux's rule four times its mean deviation.
     variation: u64,
@@ -28,9 +29,10 @@ struct LinuxDeviation {
 }
 
 impl RoundTrip {
-    pub(super) fn new(settings: Timeout) -> Self {
+    pub(super) fn new(settings: Timeout, ticks: Ticks) -> Self {
         Self {
             settings,
+            ticks,
             smoothed: None,
             variation: 0,
             linux: LinuxDeviation::default(),
@@ -127,7 +129,11 @@ impl RoundTrip {
         if self.settings.min_is_of_variance {
             return (smoothed + self.variation).min(nanos(self.settings.max));
         }
-        let granularity = nanos(self.settings.tick);
+        // RFC 6298 2.2: G, the clock's granularity.
+        let granularity = match self.ticks {
+            Ticks::Every(tick) => nanos(tick),
+            _ => 0,
+        };
         let timeout = smoothed + (4 * self.variation).max(granularity);
         timeout.clamp(nanos(self.settings.min), nanos(self.settings.max))
     }
@@ -140,11 +146,7 @@ impl RoundTrip {
 
     /// When a timer that is set at `now` for `wait` ns ends: on a tick, where timers have any.
     pub(super) fn deadline(&self, now: u64, wait: u64) -> u64 {
-        let exact = now.saturating_add(wait);
-        match nanos(self.settings.tick) {
-            0 => exact,
-            tick => exact.div_ceil(tick).saturating_mul(tick),
-        }
+        self.ticks.deadline(now, wait)
     }
 }
 

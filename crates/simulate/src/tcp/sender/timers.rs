@@ -95,8 +95,8 @@ impl Sender {
         }
         let Some(smoothed) = self.round_trip.smoothed() else { return };
         let slack = if self.flight.len() == 1 { LINUX_FLOOR } else { PROBE_SLACK };
-        let deadline = now + 2 * smoothed + slack;
-        let timeout = now + self.round_trip.timeout();
+        let deadline = self.round_trip.deadline(now, 2 * smoothed + slack);
+        let timeout = self.round_trip.deadline(now, self.round_trip.timeout());
         let at = self.timers.retransmission.unwrap_or(timeout).min(timeout);
         self.timers.probe = Some(deadline.min(at));
         self.timers.retransmission = None;
