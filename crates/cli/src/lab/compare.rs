@@ -1,6 +1,7 @@
 //! `tcpwhy lab compare`: the simulator against this machine's kernel.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -23,7 +24,7 @@ pub(crate) struct Args {
 /// A latency that is off by more is said.
 const NEAR: f64 = 0.05;
 
-pub(super) fn run(args: &Args, format: Format) -> Result<ExitCode> {
+pub(super) fn run(args: &Args, format: Format, keep: Option<&Path>) -> Result<ExitCode> {
     place::enter()?;
     let is_wanted = |run: &comparison::Compared| {
         args.only.is_empty()
@@ -38,7 +39,7 @@ pub(super) fn run(args: &Args, format: Format) -> Result<ExitCode> {
     watch.runs(runs.len() as u64);
     for run in &runs {
         watch.run(&run.name);
-        match run.compare() {
+        match run.compare(keep) {
             Ok(comparison) => compared.push(comparison),
             Err(error) => complaint::say(&format!("{}: {error:#}", run.name)),
         }

@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Some(Verb::One(experiment)) => vec![experiment.clone()],
         Some(Verb::All) => Experiment::all()?,
         Some(Verb::Score(score)) => return score::run(score, args.format),
-        Some(Verb::Compare(compare)) => return compare::run(compare, args.format),
+        Some(Verb::Compare(compare)) => return compare::run(compare, args.format, args.keep.as_deref()),
         Some(Verb::Corpus(corpus)) => return corpus::run(corpus, args.seed),
     };
     run_each(args, &experiments)

@@ -4,9 +4,10 @@
 mod translate;
 
 use std::collections::HashMap;
+use std::path::Path as FilePath;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde::Serialize;
 use tcpwhy_simulate::link::Ends;
 use tcpwhy_wire::{Packet, TcpFlags, Transport};
@@ -132,15 +133,19 @@ fn idle() -> impl Iterator<Item = Compared> {
 }
 
 impl Compared {
-    /// Makes it on the kernel and in the simulator. An error is the kernel's run's.
-    pub fn compare(&self) -> Result<Comparison> {
+    /// Makes it on the kernel and in the simulator. The captures at the client go into `keep`, if there is one. An
+    /// error is the kernel's run's, or that of writing.
+    pub fn compare(&self, keep: Option<&FilePath>) -> Result<Comparison> {
         let recording = self.run.record()?;
-        let real =
-            recording.capture(Vantage::Client).map(crate::capture::Capture::packets).unwrap_or_default();
-        let (messages, packets) = match translate::translated(&self.run) {
-            Some(setup) => translate::simulated(&self.run, &setup),
-            None => (Vec::new(), Vec::new()),
-        };
+        let kernels = recording.capture(Vantage::Client).context("no capture at the client")?;
+        let setup = translate::translated(&self.run).context("the simulator cannot make this run")?;
+        let (messages, simulators) = translate::simulated(&self.run, &setup)?;
+        if let Some(folder) = keep {
+            std::fs::create_dir_all(folder)?;
+            kernels.save(&folder.join(format!("{}-kernel.pcapng", self.name)))?;
+            simulators.save(&folder.join(format!("{}-simulator.pcapng", self.name)))?;
+        }
+        let (real, packets) = (kernels.packets(), simulators.packets());
         let [real_data, data] = [&real, &packets].map(|packets| sent(packets, |tcp| tcp.payload_len > 0));
         let [real_acks, acks] = [&real, &packets].map(|packets| sent(packets, |tcp| tcp.payload_len == 0));
         Ok(Comparison {

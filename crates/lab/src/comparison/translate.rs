@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use anyhow::Result;
 use tcpwhy_simulate::link::AckHold;
 use tcpwhy_simulate::tcp::{Buffer, Congestion, IdleRestart, SocketOption, Stack, eras};
-use tcpwhy_simulate::world::{Act, Program, Reader, Setup, Side, Step, When, World, packet};
-use tcpwhy_wire::Packet;
+use tcpwhy_simulate::world::{Act, Program, Reader, Setup, Side, Step, When, World, frame};
+use tcpwhy_wire::container::{Frame, Interface, LinkType, Origin, Writer};
 
+use crate::capture::{Capture, Vantage};
 use crate::corpus::{Run, Traffic};
 use crate::place::Path;
 use crate::programs::chat::Chat;
@@ -189,11 +191,23 @@ fn bulk(transfer: &Transfer) -> Option<[Program; 2]> {
 }
 
 /// Runs it, and reads the programs' logs as the lab does.
-pub(super) fn simulated(run: &Run, setup: &Setup) -> (Vec<Message>, Vec<Packet>) {
+pub(super) fn simulated(run: &Run, setup: &Setup) -> Result<(Vec<Message>, Capture)> {
     let mut world = World::new(setup);
     world.run(MOST);
-    let packets = (1..).zip(world.seen(Side::Client)).map(|(number, seen)| packet(number, seen)).collect();
-    (messages(run, &world), packets)
+    Ok((messages(run, &world), capture(&world)?))
+}
+
+/// What a capture at the client shows.
+fn capture(world: &World) -> Result<Capture> {
+    let origin = Origin { application: "tcpwhy lab compare", ..Origin::default() };
+    let mut writer = Writer::new(Vec::new(), &origin)?;
+    let interface = writer.interface(&Interface { link: LinkType::RAW, ..Interface::default() })?;
+    for (number, seen) in (1..).zip(world.seen(Side::Client)) {
+        let data = frame(number, seen);
+        let (time, original_len) = (seen.time.cast_signed(), data.len() as u32);
+        writer.frame(&Frame { time, link: LinkType::RAW, original_len, interface, data: &data }, "")?;
+    }
+    Ok(Capture { vantage: Vantage::Client, bytes: writer.finish()? })
 }
 
 fn messages(run: &Run, world: &World) -> Vec<Message> {
