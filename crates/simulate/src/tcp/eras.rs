@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::stack::{
-    Buffer, Congestion, Counting, DelayedAck, EcnUse, HoleFilled, IdleRestart, Nagle, Receiving, Repair,
-    Sending, Stack, Ticks, Timeout, WindowProbe,
+    Buffer, Congestion, Counting, DelayedAck, EcnUse, Estimator, HoleFilled, IdleRestart, Nagle, Receiving,
+    Repair, Sending, Stack, Ticks, Timeout, WindowProbe,
 };
 
 const MS: Duration = Duration::from_millis(1);
@@ -28,6 +28,8 @@ pub fn linux_6() -> Stack {
             rack: true,
             tail_loss_probe: true,
             undo: true,
+            byte_counting: true,
+            window_validation: true,
             initial_window: 10,
             idle_restart: IdleRestart::Halving,
             nagle: Nagle::Minshall,
@@ -37,8 +39,9 @@ pub fn linux_6() -> Stack {
                 initial: 1000 * MS,
                 min: 200 * MS,
                 max: 120_000 * MS,
-                min_is_of_variance: true,
+                estimator: Estimator::Linux,
                 syn_retries: 6,
+                retries: 15,
             },
             send_buffer: None,
         },

@@ -5,6 +5,8 @@
 //! argument, in ns of any clock that does not go back. A [`Stack`] says how it behaves, [`eras`] names stacks that
 //! existed.
 
+mod arrival;
+mod dress;
 mod endpoint;
 pub mod eras;
 mod info;
@@ -19,6 +21,6 @@ pub use info::{CongestionState, Event, EventKind, Info, State, Trigger, Wait};
 pub use segment::{Ecn, Segment};
 pub(crate) use sender::nanos;
 pub use stack::{
-    Buffer, Congestion, Counting, DelayedAck, EcnUse, HoleFilled, IdleRestart, Nagle, Receiving, Repair,
-    Sending, SocketOption, Stack, Ticks, Timeout, WindowProbe,
+    Buffer, Congestion, Counting, DelayedAck, EcnUse, Estimator, HoleFilled, IdleRestart, Nagle, Receiving,
+    Repair, Sending, SocketOption, Stack, Ticks, Timeout, WindowProbe,
 };

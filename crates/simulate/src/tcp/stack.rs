@@ -36,7 +36,8 @@ pub struct Stack {
 pub enum Ticks {
     /// To the nanosecond.
     Exact,
-    /// On the next multiple of this (BSD's slow timer, a jiffy in Linux of old).
+    /// On a multiple of this: so many ticks are counted, and the first may be a short one (BSD's `tcp_slowtimo`, 500
+    /// ms; jiffies in Linux of old).
     Every(Duration),
     /// On Linux's timer wheel (`kernel/time/timer.c`, since 4.8): up to a jiffy late, an eighth of the wait where
     /// that is 63 jiffies or more.
@@ -54,7 +55,7 @@ impl Ticks {
             Self::Exact => exact,
             Self::Every(tick) => {
                 let tick = nanos(tick).max(1);
-                exact.div_ceil(tick).saturating_mul(tick)
+                (now / tick).saturating_add(wait.div_ceil(tick)).saturating_mul(tick)
             }
             Self::Wheel { jiffy } => {
                 let jiffy = nanos(jiffy).max(1);
@@ -110,9 +111,13 @@ pub struct Sending {
     /// Whether a spurious retransmission is recognised by timestamps (RFC 3522) or DSACK (RFC 3708), and the
     /// window restored.
     pub undo: bool,
+    /// Whether the window grows by what an ACK acknowledges (RFC 3465), or by one step for each ACK.
+    pub byte_counting: bool,
+    /// Whether a window that is not used neither grows nor stays (RFC 2861; Linux since 2.4).
+    pub window_validation: bool,
     /// Initial congestion window in segments (RFC 5681 3.1, RFC 6928).
     pub initial_window: u32,
-    /// What becomes of the window when nothing was sent for one RTO.
+    /// What becomes of the window after an idle time of one RTO.
     pub idle_restart: IdleRestart,
     /// When small segments are held back.
     pub nagle: Nagle,
@@ -133,8 +138,11 @@ pub struct Sending {
 pub enum IdleRestart {
     /// It stays (`tcp_slow_start_after_idle = 0`).
     Never,
-    /// It falls to the initial window (RFC 5681 section 4.1).
+    /// It falls to the initial window when nothing was sent (RFC 5681 section 4.1).
     ToInitial,
+    /// It falls to one segment when nothing was *received* (Net/3's `tcp_output`, Linux 2.0's `tcp_send_skb`): an
+    /// answer to a request that has just come is not an idle sender's.
+    UnlessHeard,
     /// It is halved for each RTO of idle time, not below the initial window (RFC 2861; Linux).
     Halving,
 }
@@ -146,10 +154,12 @@ pub enum IdleRestart {
 pub enum WindowProbe {
     /// The number before the first unacknowledged one, without data: the peer answers with its window (Linux).
     OldNumber,
-    /// One byte of new data, not sooner than `min` (BSD).
+    /// One byte of new data (BSD).
     NewByte {
         /// The shortest wait.
         min: Duration,
+        /// The longest wait.
+        max: Duration,
     },
 }
 
@@ -203,7 +213,9 @@ pub enum Nagle {
     /// The same, but looked at once a write: a tail leaves behind the full segments of its own write (Net/3's
     /// `tcp_output`).
     Bsd,
-    /// While a *small* segment is unacknowledged (Minshall's variant, Linux since 2.1).
+    /// As RFC 896, but half a segment and more counts as full (Linux 2.1 and 2.2: `tcp_snd_test`).
+    HalfSegment,
+    /// While a *small* segment is unacknowledged (Minshall's variant: `tcp_minshall_check`, Linux since 2.4).
     Minshall,
     /// Never.
     Off,
@@ -219,10 +231,26 @@ pub struct Timeout {
     pub min: Duration,
     /// Never longer.
     pub max: Duration,
-    /// Whether the smallest RTO bounds the *variance* term (Linux) rather than the sum (RFC 6298 2.4).
-    pub min_is_of_variance: bool,
+    /// How it follows the round trips.
+    pub estimator: Estimator,
     /// SYNs are repeated so often before the connection is given up.
     pub syn_retries: u32,
+    /// Anything else is repeated so often (RFC 1122 4.2.3.5: R2).
+    pub retries: u32,
+}
+
+/// How the retransmission timeout follows the round trips.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Estimator {
+    /// RFC 6298: the smoothed round trip and four times its deviation.
+    Standard,
+    /// A quarter more than that, and twice as much while the window is one segment (Linux 2.0 to 2.2:
+    /// `tcp_set_rto`).
+    LinuxOld,
+    /// The deviation is the largest of a round, and the smallest timeout bounds *it* rather than the sum (Linux since
+    /// 2.4: `tcp_rtt_estimator`).
+    Linux,
 }
 
 /// The receiver's choices.
@@ -247,18 +275,28 @@ pub struct Receiving {
 pub enum DelayedAck {
     /// Never: every segment is acknowledged at once.
     Off,
-    /// Until the next tick of a timer with this period, or the second full segment (BSD's 200 ms).
+    /// Until the next tick of a timer with this period (BSD's 200 ms), or until the program's reading has opened the
+    /// window by two segments or half the buffer.
     Heartbeat {
         /// The timer's period.
         period: Duration,
     },
-    /// So long at most, or until the second full segment (RFC 1122 4.2.3.2; Windows).
+    /// So long at most, or until the second segment, of whatever size (Windows: `TcpAckFrequency` 2).
     Delay {
         /// The longest wait.
         delay: Duration,
     },
-    /// Linux 2.0: the wait follows the gaps between arriving segments, within bounds.
+    /// Linux 2.0: the wait follows the gaps between arriving segments, within bounds (`tcp_delack_estimator`); no
+    /// longer than 20 ms after a segment with PSH; until two full segments have arrived.
     LinuxOld {
+        /// The shortest wait.
+        min: Duration,
+        /// The longest wait.
+        max: Duration,
+    },
+    /// Linux 2.1 and 2.2: the same estimate, but the first segment, a duplicate and one out of order are acknowledged
+    /// at once, and a small segment with PSH sets the wait to 20 ms.
+    Linux21 {
         /// The shortest wait.
         min: Duration,
         /// The longest wait.
@@ -280,6 +318,9 @@ pub enum DelayedAck {
 pub enum HoleFilled {
     /// At once (RFC 5681 section 4.2).
     AtOnce,
+    /// At once as long as other holes remain; the one that fills the last is like any in order (Linux 2.2's
+    /// `__tcp_ack_snd_check`, which looks at what is still out of order).
+    LastLate,
     /// Like that of any segment that comes in order: it may be delayed (Cardwell 1998).
     Late,
 }
@@ -339,7 +380,10 @@ mod tests {
     #[test]
     fn ticks_end_on_multiples() {
         let slow = Ticks::Every(Duration::from_millis(500));
-        assert_eq!(slow.deadline(100 * MS, 1000 * MS), 1500 * MS);
+        // Two ticks: the one at 500 is the first of them.
+        assert_eq!(slow.deadline(100 * MS, 1000 * MS), 1000 * MS);
         assert_eq!(slow.deadline(0, 1000 * MS), 1000 * MS);
+        assert_eq!(slow.deadline(499 * MS, 1000 * MS), 1000 * MS);
+        assert_eq!(slow.deadline(500 * MS, 1200 * MS), 2000 * MS);
     }
 }

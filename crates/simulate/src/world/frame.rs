@@ -87,7 +87,7 @@ fn options(segment: &Segment) -> Vec<TcpOptionElement> {
     match (options.sack_permitted, options.timestamps) {
         (true, None) => list.extend([Noop, Noop, SelectiveAcknowledgementPermitted]),
         (true, Some((value, echo))) => {
-            list.extend([SelectiveAcknowledgementPermitted, Timestamp(value, echo)])
+            list.extend([SelectiveAcknowledgementPermitted, Timestamp(value, echo)]);
         }
         (false, Some((value, echo))) => list.extend([Noop, Noop, Timestamp(value, echo)]),
         (false, None) => {}

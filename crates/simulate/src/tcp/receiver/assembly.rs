@@ -65,7 +65,7 @@ mod tests {
         assert!(assembly.insert(12..18));
         assert_eq!(assembly.recent().cloned().collect::<Vec<_>>(), [10..20, 30..40]);
         assert!(!assembly.insert(20..30));
-        assert_eq!(assembly.recent().cloned().collect::<Vec<_>>(), [10..40]);
+        assert_eq!(assembly.recent().collect::<Vec<_>>(), [&(10..40)]);
         assert_eq!(assembly.take_from(10), 40);
         assert!(assembly.is_empty());
     }

@@ -10,6 +10,10 @@ pub(super) const MOST_QUICK: u32 = 16;
 const MSS_DEFAULT: u32 = 536;
 /// Linux's `TCP_MIN_MSS`.
 const MSS_MIN: u32 = 88;
+/// Linux 2.0's first guess of the wait, `HZ/3` in jiffies of 10 ms; ns.
+const OLD_FIRST_WAIT: u64 = 330_000_000;
+/// Linux 2.0 waits no longer than `HZ/50` after a segment with PSH; ns.
+const OLD_PUSHED_WAIT: u64 = 20_000_000;
 
 #[derive(Debug)]
 pub(super) struct Delay {
@@ -27,6 +31,8 @@ pub(super) struct Delay {
     last_small: u32,
     /// Bytes that came in order since the last ACK, each segment's own: what a filled hole sets free does not count.
     arrived: u64,
+    /// Segments that came in order since the last ACK.
+    segments: u32,
     linux: Linux,
 }
 
@@ -35,7 +41,7 @@ pub(super) struct Delay {
 struct Linux {
     /// ACKs that are still sent at once.
     quick: u32,
-    /// `TCP_QUICKACK` was set: no conversation mode until data is sent.
+    /// The two programs answer each other ("ping-pong").
     conversation: bool,
     /// The adaptive wait; zero before the first data.
     wait: u64,
@@ -56,23 +62,22 @@ impl Delay {
             segment: MSS_DEFAULT,
             last_small: 0,
             arrived: 0,
+            segments: 0,
             linux: Linux::default(),
         }
     }
 
     pub(super) fn begin(&mut self, mss: u32) {
-        self.segment = match self.kind {
-            DelayedAck::Linux { .. } | DelayedAck::LinuxOld { .. } => mss.min(MSS_DEFAULT),
-            _ => mss,
-        };
+        // Linux measures the peer's segments (tcp_initialize_rcv_mss); 2.0 took its own.
+        let measures = matches!(self.kind, DelayedAck::Linux { .. } | DelayedAck::Linux21 { .. });
+        self.segment = if measures { mss.min(MSS_DEFAULT) } else { mss };
     }
 
-    /// `TCP_QUICKACK`.
-    pub(super) fn set_quick(&mut self, on: bool) {
+    /// `TCP_QUICKACK`: no conversation, or one. Whether what is pending must be acknowledged where everything is read
+    /// (`__tcp_sock_set_quickack`).
+    pub(super) fn set_quick(&mut self, on: bool) -> bool {
         self.linux.conversation = !on;
-        if on {
-            self.linux.quick = self.linux.quick.max(MOST_QUICK);
-        }
+        on && self.scheduled
     }
 
     pub(super) fn is_scheduled(&self) -> bool {
@@ -89,6 +94,10 @@ impl Delay {
         self.demanded = true;
     }
 
+    pub(super) fn demand_if_linux(&mut self) {
+        self.demanded |= matches!(self.kind, DelayedAck::Linux { .. });
+    }
+
     /// Linux: so many ACKs leave at once, and the conversation is over.
     pub(super) fn hurry(&mut self, quick: u32) {
         if let DelayedAck::Linux { min, .. } = self.kind {
@@ -102,19 +111,46 @@ impl Delay {
     pub(super) fn note_data(&mut self, now: u64, data: Data, sending: Sending, window: u64) {
         self.scheduled = true;
         self.arrived += u64::from(data.len);
+        self.segments += 1;
         match self.kind {
             DelayedAck::Linux { min, .. } => {
                 self.measure_segment(data);
                 self.adapt(now, nanos(min), sending.timeout, window);
             }
-            DelayedAck::LinuxOld { min, max } => {
+            DelayedAck::LinuxOld { min, .. } => {
+                self.adapt_old(now, nanos(min), sending.timeout);
+                self.linux.pushed = data.push;
+            }
+            DelayedAck::Linux21 { min, .. } => {
+                // The first data is acknowledged at once, to help the sender out of slow start.
+                self.demanded |= self.linux.wait == 0;
                 self.segment = self.segment.max(data.len);
-                self.adapt_old(now, nanos(min), nanos(max));
+                self.adapt_old(now, nanos(min), sending.timeout);
+                if data.push && data.len < self.segment / 2 {
+                    self.linux.wait = OLD_PUSHED_WAIT;
+                }
             }
             _ => {}
         }
         self.linux.last_arrival = now;
-        self.demanded |= data.fin;
+        self.note_fin(data);
+    }
+
+    /// Linux lets the ACK of a FIN wait for its own (`tcp_fin`: a conversation); others send it at once.
+    fn note_fin(&mut self, data: Data) {
+        if data.fin && data.may_answer && matches!(self.kind, DelayedAck::Linux { .. }) {
+            self.linux.conversation = true;
+        } else {
+            self.demanded |= data.fin;
+        }
+    }
+
+    /// Data came out of order: Linux of old takes its arrival into account all the same.
+    pub(super) fn note_early(&mut self, now: u64, sending: Sending) {
+        if let DelayedAck::LinuxOld { min, .. } | DelayedAck::Linux21 { min, .. } = self.kind {
+            self.adapt_old(now, nanos(min), sending.timeout);
+            self.linux.last_arrival = now;
+        }
     }
 
     /// `tcp_measure_rcv_mss`: two small segments of one size are a small segment size; a small one is the end of a
@@ -157,18 +193,20 @@ impl Delay {
         }
     }
 
-    /// Linux 2.0 and 2.1 (`tcp_delack_estimator`): half the old wait and half the new gap, within bounds.
-    fn adapt_old(&mut self, now: u64, min: u64, max: u64) {
+    /// Linux 2.0 and 2.1 (`tcp_delack_estimator`): half the old wait and the whole new gap, so that the wait grows
+    /// where each gap is the wait before it and a round trip. `min` is a jiffy, the shortest gap.
+    fn adapt_old(&mut self, now: u64, min: u64, timeout: u64) {
+        let is_21 = matches!(self.kind, DelayedAck::Linux21 { .. });
         let linux = &mut self.linux;
         if linux.wait == 0 {
-            linux.wait = max;
+            linux.wait = if is_21 { min } else { OLD_FIRST_WAIT };
             return;
         }
-        let gap = now - linux.last_arrival;
-        linux.wait = (linux.wait / 2 + gap / 2).clamp(min, max);
+        let gap = (now - linux.last_arrival).max(min);
+        linux.wait = if gap > timeout { timeout } else { linux.wait / 2 + gap };
     }
 
-    /// Whether the ACK leaves at once. `window_moves`: the offered edge advances with it.
+    /// Whether the ACK leaves at once. `window_moves`: the window need not shrink for what arrived.
     pub(super) fn is_due(&self, unacknowledged: u64, window_moves: bool) -> bool {
         if self.demanded {
             return true;
@@ -178,8 +216,15 @@ impl Delay {
             DelayedAck::Off => true,
             DelayedAck::Linux { .. } => (unacknowledged > segment && window_moves) || self.is_quick(),
             DelayedAck::LinuxOld { .. } => self.arrived >= 2 * segment,
-            _ => unacknowledged >= 2 * segment,
+            DelayedAck::Linux21 { .. } => unacknowledged >= 2 * segment,
+            DelayedAck::Delay { .. } => self.segments >= 2,
+            // Left to the program's reading.
+            DelayedAck::Heartbeat { .. } => false,
         }
+    }
+
+    pub(super) fn is_heartbeat(&self) -> bool {
+        matches!(self.kind, DelayedAck::Heartbeat { .. })
     }
 
     fn is_quick(&self) -> bool {
@@ -195,19 +240,29 @@ impl Delay {
         unacknowledged > u64::from(self.segment) || (ends_write && emptied)
     }
 
-    /// Starts the timer where it does not run.
-    pub(super) fn arm(&mut self, now: u64, sending: Sending) {
+    /// Starts the timer where it does not run. Whether that is about to end, so that the ACK leaves at once.
+    pub(super) fn arm(&mut self, now: u64, sending: Sending) -> bool {
         let (min, max) = bounds(self.kind);
         let deadline = match self.kind {
             DelayedAck::Off => now,
             DelayedAck::Heartbeat { .. } => next_tick(now, max.max(1), self.phase),
             DelayedAck::Delay { .. } => self.ticks.deadline(now, max),
-            DelayedAck::LinuxOld { .. } => self.ticks.deadline(now, self.linux.wait.clamp(min, max)),
+            DelayedAck::Linux21 { .. } => self.ticks.deadline(now, self.linux.wait.clamp(min, max)),
+            DelayedAck::LinuxOld { .. } => {
+                let longest = if self.linux.pushed { OLD_PUSHED_WAIT.min(max) } else { max };
+                self.ticks.deadline(now, self.linux.wait.clamp(min, longest))
+            }
             DelayedAck::Linux { .. } => {
-                self.ticks.deadline(now, self.linux_wait(min, max, sending.round_trip))
+                let wait = self.linux_wait(min, max, sending.round_trip);
+                // tcp_send_delayed_ack: a timer that ends within a quarter of the wait is not worth its while.
+                if self.deadline.is_some_and(|known| known <= now + wait / 4) {
+                    return true;
+                }
+                self.ticks.deadline(now, wait)
             }
         };
         self.deadline = Some(self.deadline.map_or(deadline, |known| known.min(deadline)));
+        false
     }
 
     /// `tcp_send_delayed_ack`.
@@ -220,7 +275,7 @@ impl Delay {
         let is_waiting_for_more = self.linux.conversation || self.linux.pushed;
         let longest = if is_waiting_for_more { max } else { HALF_SECOND };
         let longest = round_trip.map_or(longest, |round_trip| longest.min(round_trip.max(min)));
-        wait.min(longest)
+        wait.min(longest).min(max)
     }
 
     /// Whether the timer lets the ACK go.
@@ -265,6 +320,7 @@ impl Delay {
         self.scheduled = false;
         self.demanded = false;
         self.arrived = 0;
+        self.segments = 0;
         self.deadline = None;
         self.linux.pushed = false;
         self.linux.pushed_again = false;

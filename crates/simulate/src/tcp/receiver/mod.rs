@@ -24,6 +24,8 @@ pub(super) struct Data {
     pub(super) len: u32,
     pub(super) fin: bool,
     pub(super) push: bool,
+    /// This side may still send a FIN of its own: the ACK of the peer's can ride on it.
+    pub(super) may_answer: bool,
     /// Bytes of its TCP header, options included: Linux guesses the peer's segment size with it.
     pub(super) header: u32,
     /// The network marked it (RFC 3168).
@@ -51,6 +53,8 @@ pub(super) struct Receiver {
     delay: Delay,
     room: Room,
     fin: Option<u64>,
+    /// Payload and options of the peer's full segments, in bytes.
+    full_segment: u64,
     /// The block of a duplicate, to be reported in the next ACK (RFC 2883).
     duplicate: Option<Range<u64>>,
     /// When the oldest data that was not acknowledged arrived, in ns.
@@ -70,6 +74,7 @@ impl Receiver {
             delay: Delay::new(settings.delayed_ack, ticks, phase),
             room: Room::new(settings, mss),
             fin: None,
+            full_segment: u64::from(mss),
             duplicate: None,
             waiting_since: None,
             echo: false,
@@ -77,10 +82,11 @@ impl Receiver {
         }
     }
 
-    /// The peer's SYN has arrived.
-    pub(super) fn begin(&mut self, mss: u32, window_scale: u8) {
+    /// The peer's SYN has arrived. Its full segments hold `mss` bytes besides `options` of options.
+    pub(super) fn begin(&mut self, mss: u32, options: u32, window_scale: u8) {
         self.next = 1;
         self.acknowledged = 1;
+        self.full_segment = u64::from(mss + options);
         self.room.begin(mss, window_scale);
         self.delay.begin(mss);
     }
@@ -89,51 +95,64 @@ impl Receiver {
         self.room.fix(bytes);
     }
 
-    pub(super) fn set_quick(&mut self, on: bool) {
-        self.delay.set_quick(on);
+    /// Whether an ACK must leave because of it.
+    pub(super) fn set_quick(&mut self, on: bool) -> bool {
+        self.delay.set_quick(on) && self.readable() == 0
     }
 
     /// Data, or a FIN, arrives. Whether it was of use, and whether an ACK must leave at once is asked of
     /// [`Self::must_acknowledge`] afterwards.
     pub(super) fn handle_data(&mut self, now: u64, data: Data, sending: Sending) {
-        let mut end = data.start + u64::from(data.len);
-        if data.reduced {
-            self.echo = false;
+        let end = data.start + u64::from(data.len) + u64::from(data.fin);
+        self.note_marks(data);
+        // What lies beyond the window is dropped (RFC 9293 3.10.7.4); a bare FIN needs no room.
+        let is_bare_fin = data.fin && data.len == 0 && data.start == self.next;
+        let edge = self.room.edge().max(self.next + u64::from(is_bare_fin));
+        let edge = self.fin.map_or(edge, |fin| edge.min(fin + 1));
+        if end <= self.next {
+            return self.take_duplicate(Some(data.start..end));
         }
-        if data.congestion {
-            // Linux acknowledges marked packets quickly (tcp_ecn_check_ce).
-            self.echo = true;
-            self.delay.hurry(2);
+        if data.start >= edge {
+            return self.take_duplicate(None);
         }
-        if data.fin {
-            self.fin = Some(end);
-            end += 1;
+        if data.fin && end > self.next {
+            self.fin.get_or_insert(end - 1);
         }
-        // What lies beyond the window is dropped (RFC 9293 3.10.7.4).
-        let edge = self.room.edge().max(self.next + 1);
         let end = end.min(edge);
-        if data.start >= edge || end <= self.next {
-            return self.take_duplicate(data.start..end);
-        }
         self.waiting_since.get_or_insert(now);
         if data.start > self.next {
-            self.take_early(data.start..end);
+            self.take_early(now, data.start..end, sending);
         } else {
             self.take_in_order(now, end, data, sending);
         }
     }
 
-    fn take_duplicate(&mut self, block: Range<u64>) {
-        if self.settings.dsack && block.start < block.end {
-            self.duplicate = Some(block);
+    /// RFC 3168 6.1.3: marks are echoed until the peer says that it has reduced.
+    fn note_marks(&mut self, data: Data) {
+        if data.reduced {
+            self.echo = false;
+            // The peer's window may be very small now (Linux's tcp_ecn_accept_cwr).
+            self.delay.demand_if_linux();
         }
+        if data.congestion && !self.echo {
+            // Linux acknowledges marked packets quickly (tcp_ecn_check_ce).
+            self.echo = true;
+            self.delay.hurry(2);
+        }
+    }
+
+    /// Nothing new in it. `block` is what had arrived before, unless it lies beyond the window.
+    fn take_duplicate(&mut self, block: Option<Range<u64>>) {
+        let block = block.filter(|block| self.settings.dsack && block.start < block.end);
+        self.duplicate = block.or(self.duplicate.take());
         // RFC 9293 3.10.7.4: an unacceptable segment is answered by an ACK.
         self.delay.demand();
         self.delay.hurry(delay::MOST_QUICK);
     }
 
     /// RFC 5681 4.2: out of order, so at once.
-    fn take_early(&mut self, block: Range<u64>) {
+    fn take_early(&mut self, now: u64, block: Range<u64>, sending: Sending) {
+        self.delay.note_early(now, sending);
         if self.assembly.insert(block.clone()) && self.settings.dsack {
             self.duplicate = Some(block);
         }
@@ -150,7 +169,12 @@ impl Receiver {
         let room_for = self.room.window(self.next, self.read);
         self.delay.note_data(now, data, sending, room_for);
         self.room.note_arrival(now, data.len, sending.round_trip);
-        if had_holes && self.settings.hole_filled == HoleFilled::AtOnce {
+        let is_due = match self.settings.hole_filled {
+            HoleFilled::AtOnce => had_holes,
+            HoleFilled::LastLate => !self.assembly.is_empty(),
+            HoleFilled::Late => false,
+        };
+        if is_due {
             self.delay.demand();
         }
     }
@@ -161,12 +185,9 @@ impl Receiver {
             return false;
         }
         let unacknowledged = self.next - self.acknowledged;
-        let window_moves = self.room.would_offer(self.next, self.read) >= self.room.offered(self.next);
-        if self.delay.is_due(unacknowledged, window_moves) {
-            return true;
-        }
-        self.delay.arm(now, sending);
-        false
+        // __tcp_ack_snd_check: else the program's reading will send it.
+        let window_moves = self.room.window(self.next, self.read) >= self.room.offered(self.acknowledged);
+        self.delay.is_due(unacknowledged, window_moves) || self.delay.arm(now, sending)
     }
 
     /// The program reads up to `most` bytes; whether an ACK must leave because of it.
@@ -175,9 +196,13 @@ impl Receiver {
         self.read += taken;
         self.room.note_read(now, taken);
         let unacknowledged = self.next - self.acknowledged;
-        let emptied = self.readable() == 0;
-        let due = taken > 0 && self.delay.is_due_after_read(unacknowledged, emptied);
-        (taken, due || (taken > 0 && self.room.should_announce(self.next, self.read)))
+        let emptied = self.readable() == 0 && self.assembly.is_empty();
+        let opens = if self.delay.is_heartbeat() {
+            self.room.should_announce_as_bsd(self.next, self.read, self.full_segment)
+        } else {
+            self.room.should_announce(self.next, self.read)
+        };
+        (taken, taken > 0 && (opens || self.delay.is_due_after_read(unacknowledged, emptied)))
     }
 
     /// Bytes in order that the program has not read.
@@ -193,6 +218,11 @@ impl Receiver {
 
     pub(super) fn next(&self) -> u64 {
         self.next
+    }
+
+    /// Whether a segment may begin there (RFC 9293 3.4).
+    pub(super) fn may_take(&self, start: u64) -> bool {
+        start >= self.next && start < self.room.edge()
     }
 
     /// Bytes received in order.
@@ -247,6 +277,8 @@ fn bounds(delayed_ack: DelayedAck) -> (u64, u64) {
         DelayedAck::Off => (0, 0),
         DelayedAck::Heartbeat { period } => (0, nanos(period)),
         DelayedAck::Delay { delay } => (nanos(delay), nanos(delay)),
-        DelayedAck::LinuxOld { min, max } | DelayedAck::Linux { min, max } => (nanos(min), nanos(max)),
+        DelayedAck::LinuxOld { min, max }
+        | DelayedAck::Linux21 { min, max }
+        | DelayedAck::Linux { min, max } => (nanos(min), nanos(max)),
     }
 }

@@ -61,9 +61,9 @@ impl Room {
         self.edge.saturating_sub(next)
     }
 
-    /// Free bytes, whatever is offered.
+    /// What could be offered if nothing had been.
     pub(super) fn window(&self, next: u64, read: u64) -> u64 {
-        self.size.saturating_sub(next.saturating_sub(read))
+        self.size.min(self.most.saturating_sub(next.saturating_sub(read)))
     }
 
     /// What would be offered now.
@@ -93,11 +93,18 @@ impl Room {
     /// knows (Linux's `tcp_cleanup_rbuf`), which includes any opening of a closed one.
     pub(super) fn should_announce(&self, next: u64, read: u64) -> bool {
         let offered = self.offered(next);
-        if 2 * offered > self.size {
+        if 2 * offered > self.most {
             return false;
         }
         let window = self.would_offer(next, read);
         window > 0 && window >= 2 * offered && window > offered
+    }
+
+    /// BSD: the reading would open it by two segments or half the buffer (`tcp_output`). `segment` is the full one,
+    /// its options included.
+    pub(super) fn should_announce_as_bsd(&self, next: u64, read: u64, segment: u64) -> bool {
+        let opens = self.window(next, read).min(UNSCALED << self.scale).saturating_sub(self.offered(next));
+        opens >= 2 * segment || 2 * opens >= self.most
     }
 
     pub(super) fn note_arrival(&mut self, now: u64, len: u32, round_trip: Option<u64>) {

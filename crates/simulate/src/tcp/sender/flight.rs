@@ -12,8 +12,7 @@ pub(super) struct Sent {
     pub(super) syn: bool,
     pub(super) fin: bool,
     pub(super) push: bool,
-    /// When it left first, and last, in ns.
-    pub(super) first_sent: u64,
+    /// When it last left, in ns.
     pub(super) last_sent: u64,
     /// How often it was sent again.
     pub(super) repeats: u32,
@@ -71,16 +70,29 @@ pub(super) struct Delivered {
     pub(super) segments: u32,
     /// Of these, acknowledged cumulatively (SACKed before or not).
     pub(super) cumulative: u32,
-    /// Newly SACKed.
-    pub(super) sacked: u32,
-    /// Send time of the latest segment among them that was sent once only, for a round-trip sample (Karn), in ns.
-    pub(super) sampled: Option<u64>,
+    /// Send times of those acknowledged cumulatively, and of those newly SACKed, that were sent once only (Karn).
+    pub(super) acknowledged: Sampled,
+    pub(super) sacked: Sampled,
+    /// One of those acknowledged cumulatively was sent more than once.
+    pub(super) repeated: bool,
     /// The latest segment sent of all of them: its send time, its end, whether it was a repeat (RFC 8985 6.2).
     pub(super) latest: Option<(u64, u64, bool)>,
     /// One of them was sent before, and never again after, something that had been SACKed: reordering.
     pub(super) reordered: bool,
-    /// An original, never sent again, was delivered from below the highest SACKed number.
-    pub(super) original: bool,
+}
+
+/// The oldest and the latest send time of some segments, in ns.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sampled {
+    pub(super) oldest: Option<u64>,
+    pub(super) latest: Option<u64>,
+}
+
+impl Sampled {
+    fn note(&mut self, sent: u64) {
+        self.oldest = Some(self.oldest.map_or(sent, |oldest| oldest.min(sent)));
+        self.latest = self.latest.max(Some(sent));
+    }
 }
 
 /// The segments in flight, in the order of their numbers.
@@ -115,10 +127,6 @@ impl Flight {
 
     pub(super) fn first(&self) -> Option<&Sent> {
         self.segments.front()
-    }
-
-    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Sent> + ExactSizeIterator {
-        self.segments.iter()
     }
 
     /// Segments believed to be in the network (`pipe`, RFC 6675 section 4).
@@ -166,8 +174,12 @@ impl Flight {
             self.uncount(&sent);
             self.segments.pop_front();
             delivered.cumulative += 1;
+            delivered.repeated |= sent.repeats > 0;
             if !sent.sacked {
                 self.note(&sent, delivered);
+                if sent.repeats == 0 {
+                    delivered.acknowledged.note(sent.last_sent);
+                }
             }
         }
         // An ACK in the middle of a segment: the rest of it is still in flight.
@@ -189,7 +201,9 @@ impl Flight {
             }
             if !sent.sacked {
                 self.note(&sent, delivered);
-                delivered.sacked += 1;
+                if sent.repeats == 0 {
+                    delivered.sacked.note(sent.last_sent);
+                }
                 self.change(index, |sent| {
                     sent.sacked = true;
                     sent.lost = false;
@@ -200,7 +214,12 @@ impl Flight {
         }
     }
 
-    /// Forgets what the peer has said to have (after it has reneged, RFC 2018 section 8).
+    /// Whether the peer has SACKed what it now says to miss (RFC 2018 section 8).
+    pub(super) fn has_reneged(&self) -> bool {
+        self.segments.front().is_some_and(|first| first.sacked)
+    }
+
+    /// Forgets what the peer has said to have.
     pub(super) fn forget_sacks(&mut self) {
         for index in 0..self.segments.len() {
             self.change(index, |sent| sent.sacked = false);
@@ -228,11 +247,7 @@ impl Flight {
 
     fn note(&self, sent: &Sent, delivered: &mut Delivered) {
         delivered.segments += 1;
-        if sent.repeats == 0 {
-            delivered.sampled = delivered.sampled.max(Some(sent.last_sent));
-            delivered.original |= sent.end <= self.highest_sacked;
-            delivered.reordered |= sent.end < self.highest_sacked;
-        }
+        delivered.reordered |= sent.repeats == 0 && sent.end < self.highest_sacked;
         let seen = (sent.last_sent, sent.end, sent.repeats > 0);
         delivered.latest = Some(delivered.latest.map_or(seen, |latest| latest.max(seen)));
     }

@@ -1,11 +1,14 @@
 //! The sending half: what may leave, when, and what is sent again.
 //!
-//! `output` decides what leaves; `repair` what is lost and what becomes of the window; `timers` what time does.
-//! `flight` is the scoreboard, `window` the congestion window, `round_trip` the timeout. All offsets are those of
-//! [`super::offset`].
+//! `output` decides what leaves; `loss` what is lost, `repair` what an ACK means, `reduction` what becomes of the window;
+//! `timers` what time does. `flight` is the scoreboard, `window` the congestion window (with `cubic`), `round_trip` the
+//! timeout. All offsets are those of [`super::offset`].
 
+mod cubic;
 mod flight;
+mod loss;
 mod output;
+mod reduction;
 mod repair;
 mod round_trip;
 mod timers;
@@ -15,6 +18,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use flight::Flight;
+use loss::Rack;
 use repair::Repairing;
 use round_trip::RoundTrip;
 pub(crate) use round_trip::nanos;
@@ -121,11 +125,17 @@ pub(super) struct Sender {
     window: Window,
     round_trip: RoundTrip,
     repairing: Repairing,
+    rack: Option<Rack>,
+    /// Reordering was seen (RFC 8985 6.2 step 3).
+    reordering_seen: bool,
     timers: Timers,
     /// End of the last small segment (Minshall).
     small_end: u64,
-    /// When data was last sent, in ns.
+    /// What was written before this leaves whatever Nagle and corks say (Linux's `TCP_NAGLE_PUSH`).
+    pushed_end: u64,
+    /// When data was last sent, and when the peer was last heard, in ns.
     last_sent: u64,
+    last_heard: u64,
     /// Until when the device is busy with the last segment, in ns (autocorking).
     device_busy: u64,
     /// A byte that was sent into a closed window.
@@ -152,12 +162,16 @@ impl Sender {
             pushes: VecDeque::new(),
             peer: PeerWindow::default(),
             flight: Flight::default(),
-            window: Window::new(settings.congestion, settings.initial_window),
+            window: Window::new(settings),
             round_trip: RoundTrip::new(settings.timeout, ticks),
             repairing: Repairing::default(),
+            rack: None,
+            reordering_seen: false,
             timers: Timers::default(),
             small_end: 0,
+            pushed_end: 0,
             last_sent: 0,
+            last_heard: 0,
             device_busy: 0,
             probed: None,
             say_reduced: false,
@@ -220,8 +234,12 @@ impl Sender {
             SocketOption::SendBuffer(bytes) => self.send_buffer = Some(bytes),
             SocketOption::QuickAck(_) | SocketOption::ReceiveBuffer(_) => return,
         }
-        // Setting TCP_NODELAY and clearing TCP_CORK push what is pending (tcp(7)).
+        // Setting TCP_NODELAY pushes what is pending, a cork notwithstanding (tcp(7)), and so does ending a cork where
+        // it is set; else Nagle has its say.
         let lets_go = matches!(option, SocketOption::NoDelay(true) | SocketOption::Cork(false));
+        if lets_go && self.wishes.no_delay {
+            self.pushed_end = self.written;
+        }
         if lets_go && self.next > 0 {
             self.send(now, false);
         }
@@ -229,6 +247,7 @@ impl Sender {
 
     /// The peer's segment says what it has and what it takes.
     pub(super) fn handle_ack(&mut self, now: u64, ack: &Ack<'_>) {
+        self.last_heard = now;
         self.accept_probed_byte(ack.number);
         if ack.number > self.next {
             return;
@@ -290,10 +309,6 @@ impl Sender {
 
     pub(super) fn poll_transmit(&mut self) -> Option<Chunk> {
         self.out.pop_front()
-    }
-
-    pub(super) fn has_output(&self) -> bool {
-        !self.out.is_empty()
     }
 
     pub(super) fn drain_events(&mut self) -> impl Iterator<Item = Event> + '_ {

@@ -1,7 +1,7 @@
 //! What may leave now: the windows, Nagle's algorithm, corks, silly windows (RFC 9293 3.8.6.2.1, RFC 1122 4.2.3.4).
 
 use super::super::info::{CongestionState, EventKind, Trigger, Wait};
-use super::super::stack::{Counting, Nagle};
+use super::super::stack::{Counting, IdleRestart, Nagle};
 use super::flight::Sent;
 use super::{Chunk, Sender, nanos};
 
@@ -22,7 +22,6 @@ impl Sender {
             syn: false,
             fin: false,
             push: false,
-            first_sent: now,
             last_sent: now,
             repeats: 0,
             sacked: false,
@@ -49,9 +48,10 @@ impl Sender {
             }
         };
         if self.next > before {
+            if idle_before {
+                self.window.note_start(now, now - self.last_sent);
+            }
             self.note_new_data(now);
-        } else if self.settings.idle_restart == super::super::stack::IdleRestart::Halving {
-            self.window.shrink_unused(now, self.round_trip.timeout());
         }
         self.arm_persist(now);
     }
@@ -59,6 +59,10 @@ impl Sender {
     fn note_new_data(&mut self, now: u64) {
         let limited = self.stopped == Wait::CongestionWindow || !self.has_window(0);
         self.window.note_usage(now, self.flight.len(), limited, self.una, self.next);
+        let is_calm = self.repairing.state() == CongestionState::Open;
+        if self.settings.idle_restart == IdleRestart::Halving && is_calm {
+            self.window.shrink_unused(now, self.round_trip.timeout());
+        }
         self.last_sent = now;
         self.arm_after_new_data(now);
     }
@@ -67,8 +71,10 @@ impl Sender {
         if self.next >= self.end() || !self.flight.is_empty() || self.last_sent == 0 {
             return;
         }
-        let (idle, timeout) = (now - self.last_sent, self.round_trip.timeout());
-        if idle > timeout && self.window.restart(self.settings.idle_restart, idle, timeout) {
+        let rule = self.settings.idle_restart;
+        let since = if rule == IdleRestart::UnlessHeard { self.last_heard } else { self.last_sent };
+        let (idle, timeout) = (now - since, self.round_trip.timeout());
+        if idle > timeout && self.window.restart(now, rule, idle, timeout) {
             self.note(now, EventKind::IdleRestart);
         }
     }
@@ -82,26 +88,30 @@ impl Sender {
         let left = self.written - self.next;
         let payload = left.min(mss);
         let fin = self.finished && payload == left;
-        if payload > self.peer.edge.saturating_sub(self.next) {
+        // The FIN takes a number of the peer's window as well (RFC 9293 3.4).
+        if payload + u64::from(fin) > self.peer.edge.saturating_sub(self.next) {
             return Err(Wait::ReceiveWindow);
         }
         if !self.has_window(payload) {
             let recovering = self.repairing.state() >= CongestionState::Recovery;
             return Err(if recovering { Wait::Recovery } else { Wait::CongestionWindow });
         }
-        if payload < mss && !fin {
-            self.may_leave_small(now, more, idle_before)?;
-        }
         let end = self.next + payload;
-        let push = self.pushes.iter().any(|push| self.next < *push && *push <= end);
+        if payload < mss && !fin && end > self.pushed_end {
+            self.may_leave_small(now, payload, more, idle_before)?;
+        }
+        let next_push = self.pushes.partition_point(|push| *push <= self.next);
+        let push = self.pushes.get(next_push).is_some_and(|push| *push <= end);
         Ok(Sent { end: end + u64::from(fin), fin, push, ..Self::sent(self.next, now) })
     }
 
     /// A full segment; half of a window that was never larger than two (RFC 1122 4.2.3.4, rule 3; Linux's
-    /// `tcp_bound_to_half_wnd`).
+    /// `tcp_bound_to_half_wnd`, which leaves windows below the default segment alone).
     fn segment_size(&self) -> u32 {
-        let half = u32::try_from(self.peer.largest / 2).unwrap_or(u32::MAX);
-        self.agreed.mss.min(half.max(1))
+        const DEFAULT: u64 = 536;
+        let largest = self.peer.largest;
+        let bound = if largest > DEFAULT { largest / 2 } else { largest };
+        self.agreed.mss.min(u32::try_from(bound).unwrap_or(u32::MAX).max(1))
     }
 
     /// Whether the congestion window takes one more segment with so many bytes.
@@ -118,7 +128,7 @@ impl Sender {
         }
     }
 
-    fn may_leave_small(&self, now: u64, more: bool, idle_before: bool) -> Result<(), Wait> {
+    fn may_leave_small(&self, now: u64, payload: u64, more: bool, idle_before: bool) -> Result<(), Wait> {
         if self.wishes.cork || more {
             return Err(Wait::Cork);
         }
@@ -127,6 +137,7 @@ impl Sender {
             Nagle::Off => false,
             Nagle::Rfc896 => !self.flight.is_empty(),
             Nagle::Bsd => !idle_before,
+            Nagle::HalfSegment => !self.flight.is_empty() && payload < u64::from(self.agreed.mss / 2),
             Nagle::Minshall => !self.flight.is_empty() && self.small_end > self.una,
         };
         if is_held {
@@ -143,6 +154,7 @@ impl Sender {
         }
         self.next = segment.end;
         self.flight.push(segment);
+        self.repairing.note_sent();
         let reduced = self.say_reduced && payload > 0;
         self.say_reduced &= !reduced;
         self.device_busy = now + self.settings.autocork.map_or(0, nanos);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::stack::{Ticks, Timeout};
+use super::super::stack::{Estimator, Ticks, Timeout};
 
 /// The estimator. All times are ns.
 #[derive(Debug)]
@@ -13,8 +13,9 @@ pub(super) struct RoundTrip {
     /// RFC 6298's RTTVAR; with Linux's rule four times its mean deviation.
     variation: u64,
     linux: LinuxDeviation,
+    /// The congestion window at the last sample, in segments.
+    window: u32,
     shortest: Option<u64>,
-    latest: Option<u64>,
     /// Timeouts in a row.
     backoff: u32,
 }
@@ -36,8 +37,8 @@ impl RoundTrip {
             smoothed: None,
             variation: 0,
             linux: LinuxDeviation::default(),
+            window: 1,
             shortest: None,
-            latest: None,
             backoff: 0,
         }
     }
@@ -54,10 +55,6 @@ impl RoundTrip {
         self.shortest
     }
 
-    pub(super) fn latest(&self) -> Option<u64> {
-        self.latest
-    }
-
     pub(super) fn backoff(&self) -> u32 {
         self.backoff
     }
@@ -67,19 +64,19 @@ impl RoundTrip {
         self.backoff = (self.backoff + 1).min(30);
     }
 
-    /// New data was acknowledged: the back-off is over (RFC 6298 5.7's note; Linux).
-    pub(super) fn forward(&mut self) {
-        self.backoff = 0;
+    /// A path has shown that it is so short.
+    pub(super) fn note_shortest(&mut self, round_trip: u64) {
+        self.shortest = Some(self.shortest.map_or(round_trip, |shortest| shortest.min(round_trip)));
     }
 
-    /// A sample that was measured while `una` of `next` offsets were acknowledged.
-    pub(super) fn sample(&mut self, round_trip: u64, una: u64, next: u64) {
-        self.latest = Some(round_trip);
-        self.shortest = Some(self.shortest.map_or(round_trip, |shortest| shortest.min(round_trip)));
-        if self.settings.min_is_of_variance {
-            self.sample_as_linux(round_trip, una, next);
-        } else {
-            self.sample_as_standard(round_trip);
+    /// A sample that was measured while `una` of `next` offsets were acknowledged. It ends the back-off (Karn's
+    /// second rule: not before). `window` is the congestion window in segments.
+    pub(super) fn sample(&mut self, round_trip: u64, una: u64, next: u64, window: u32) {
+        self.backoff = 0;
+        self.window = window;
+        match self.settings.estimator {
+            Estimator::Linux => self.sample_as_linux(round_trip, una, next),
+            Estimator::Standard | Estimator::LinuxOld => self.sample_as_standard(round_trip),
         }
     }
 
@@ -126,28 +123,37 @@ impl RoundTrip {
     /// The timeout without back-off, in ns.
     pub(super) fn base_timeout(&self) -> u64 {
         let Some(smoothed) = self.smoothed else { return nanos(self.settings.initial) };
-        if self.settings.min_is_of_variance {
-            return (smoothed + self.variation).min(nanos(self.settings.max));
-        }
+        let (min, max) = (nanos(self.settings.min), nanos(self.settings.max));
         // RFC 6298 2.2: G, the clock's granularity.
         let granularity = match self.ticks {
             Ticks::Every(tick) => nanos(tick),
             _ => 0,
         };
-        let timeout = smoothed + (4 * self.variation).max(granularity);
-        timeout.clamp(nanos(self.settings.min), nanos(self.settings.max))
+        let timeout = match self.settings.estimator {
+            Estimator::Linux => return (smoothed + self.variation).min(max),
+            Estimator::Standard => smoothed + (4 * self.variation).max(granularity),
+            Estimator::LinuxOld => {
+                let timeout = smoothed + 4 * self.variation;
+                timeout + timeout / 4 + (timeout >> (self.window - 1).min(63))
+            }
+        };
+        timeout.clamp(min, max)
     }
 
     /// The timeout, in ns.
     pub(super) fn timeout(&self) -> u64 {
-        let backed_off = u128::from(self.base_timeout()) << self.backoff;
-        u64::try_from(backed_off).unwrap_or(u64::MAX).min(nanos(self.settings.max))
+        shifted(self.base_timeout(), self.backoff).min(nanos(self.settings.max))
     }
 
-    /// When a timer that is set at `now` for `wait` ns ends: on a tick, where timers have any.
+    /// When a timer that is set at `now` for `wait` ns ends.
     pub(super) fn deadline(&self, now: u64, wait: u64) -> u64 {
         self.ticks.deadline(now, wait)
     }
+}
+
+/// Doubled so often.
+pub(super) fn shifted(wait: u64, times: u32) -> u64 {
+    u64::try_from(u128::from(wait) << times.min(64)).unwrap_or(u64::MAX)
 }
 
 /// In ns.

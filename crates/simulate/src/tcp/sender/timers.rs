@@ -4,6 +4,7 @@
 use super::super::info::{CongestionState, Trigger};
 use super::super::stack::WindowProbe;
 use super::flight::Sent;
+use super::round_trip::shifted;
 use super::{Chunk, Sender, nanos};
 
 /// Deadlines in ns.
@@ -14,6 +15,8 @@ pub(super) struct Timers {
     pub(super) reordering: Option<u64>,
     persist: Option<u64>,
     persist_backoff: u32,
+    /// Timeouts since the peer last acknowledged anything new.
+    in_a_row: u32,
     /// When the device has sent the last segment, where that lets a held one go (autocorking).
     pub(super) autocork: Option<u64>,
 }
@@ -74,6 +77,7 @@ impl Sender {
             self.timers.retransmission = None;
             self.timers.probe = None;
         } else if self.repairing.forward_at() == Some(now) {
+            self.timers.in_a_row = 0;
             self.arm_retransmission(now);
             self.arm_probe(now);
         }
@@ -95,10 +99,12 @@ impl Sender {
         }
         let Some(smoothed) = self.round_trip.smoothed() else { return };
         let slack = if self.flight.len() == 1 { LINUX_FLOOR } else { PROBE_SLACK };
+        // Not later than the timeout, which runs from the oldest segment, or from the ACK that has just come.
+        let head_sent = self.flight.first().map_or(now, |head| head.last_sent);
+        let from = if self.repairing.forward_at() == Some(now) { now } else { head_sent };
+        let timeout = self.round_trip.deadline(from, self.round_trip.timeout());
         let deadline = self.round_trip.deadline(now, 2 * smoothed + slack);
-        let timeout = self.round_trip.deadline(now, self.round_trip.timeout());
-        let at = self.timers.retransmission.unwrap_or(timeout).min(timeout);
-        self.timers.probe = Some(deadline.min(at));
+        self.timers.probe = Some(if timeout > now { deadline.min(timeout) } else { deadline });
         self.timers.retransmission = None;
     }
 
@@ -110,7 +116,7 @@ impl Sender {
             self.transmit_new(now, segment);
             self.last_sent = now;
             self.repairing.probe_sent(self.next, false);
-        } else if self.flight.len() > 0 {
+        } else if !self.flight.is_empty() {
             let last = self.flight.len() as usize - 1;
             self.retransmit(now, last, Trigger::TailLossProbe);
             self.repairing.probe_sent(self.next, true);
@@ -124,13 +130,17 @@ impl Sender {
             return false;
         }
         let is_syn = self.una == 0;
-        if is_syn && self.round_trip.backoff() >= self.settings.timeout.syn_retries {
+        let timeout = self.settings.timeout;
+        let most = if is_syn { timeout.syn_retries } else { timeout.retries };
+        if self.timers.in_a_row >= most {
             return true;
         }
-        if is_syn {
-            self.window.begin_with_one();
-        } else {
+        self.timers.in_a_row += 1;
+        if !is_syn {
             self.collapse(now);
+        } else if self.timers.in_a_row > 1 {
+            // Linux's tcp_init_transfer: one lost SYN may be a timeout that was too short.
+            self.window.begin_with_one();
         }
         self.round_trip.back_off();
         self.retransmit(now, 0, Trigger::Timeout);
@@ -145,13 +155,12 @@ impl Sender {
             self.timers.persist = None;
             self.timers.persist_backoff = 0;
         } else if self.timers.persist.is_none() {
-            let least = match self.settings.probe {
-                WindowProbe::OldNumber => LINUX_FLOOR,
-                WindowProbe::NewByte { min } => nanos(min),
+            let (least, most) = match self.settings.probe {
+                WindowProbe::OldNumber => (LINUX_FLOOR, nanos(self.settings.timeout.max)),
+                WindowProbe::NewByte { min, max } => (nanos(min), nanos(max).max(nanos(min))),
             };
-            let base = self.round_trip.base_timeout().max(least);
-            let wait = base.saturating_mul(1 << self.timers.persist_backoff.min(16));
-            let wait = wait.min(nanos(self.settings.timeout.max));
+            let wait = shifted(self.round_trip.base_timeout(), self.timers.persist_backoff);
+            let wait = wait.clamp(least, most);
             self.timers.persist = Some(self.round_trip.deadline(now, wait));
         }
     }
@@ -160,9 +169,9 @@ impl Sender {
         let room = self.peer.edge.saturating_sub(self.next);
         let left = self.written.saturating_sub(self.next);
         let payload = left.min(room).min(u64::from(self.agreed.mss));
-        if payload > 0 || (left == 0 && self.finished) {
+        let fin = self.finished && payload == left && payload < room;
+        if payload > 0 || fin {
             // RFC 1122 4.2.3.4's override: what fits, however small. On Linux this also ends a cork.
-            let fin = self.finished && payload == left;
             let end = self.next + payload + u64::from(fin);
             let segment = Sent { end, fin, push: true, ..self.new_segment(now) };
             self.transmit_new(now, segment);
@@ -173,6 +182,8 @@ impl Sender {
         self.timers.persist_backoff += 1;
         let (start, payload) = match self.settings.probe {
             WindowProbe::OldNumber => (self.next - 1, 0),
+            // The end of the stream is no byte.
+            WindowProbe::NewByte { .. } if left == 0 => (self.next - 1, 0),
             WindowProbe::NewByte { .. } => {
                 self.probed = Some(self.next);
                 (self.next, 1)
