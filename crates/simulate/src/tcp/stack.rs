@@ -342,6 +342,14 @@ pub enum Buffer {
         /// The largest window.
         max: u64,
     },
+    /// Memory for segments, those that came out of order included; half of what is free is offered (Linux 2.0 to
+    /// 2.2). Behind a hole the window therefore does not move on.
+    Memory {
+        /// `SO_RCVBUF`.
+        bytes: u64,
+        /// What a full segment takes beyond its payload: headers and bookkeeping.
+        per_segment: u32,
+    },
 }
 
 /// What a program may set on its socket.

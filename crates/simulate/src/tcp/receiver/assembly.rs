@@ -18,6 +18,11 @@ impl Assembly {
         self.blocks.is_empty()
     }
 
+    /// Bytes above the hole.
+    pub(super) fn bytes(&self) -> u64 {
+        self.blocks.iter().map(|block| block.end - block.start).sum()
+    }
+
     /// Takes a block; whether all of it was there already.
     pub(super) fn insert(&mut self, block: Range<u64>) -> bool {
         let known = self.blocks.iter().any(|other| other.start <= block.start && block.end <= other.end);

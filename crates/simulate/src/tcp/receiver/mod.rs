@@ -156,6 +156,7 @@ impl Receiver {
         if self.assembly.insert(block.clone()) && self.settings.dsack {
             self.duplicate = Some(block);
         }
+        self.room.note_early(self.assembly.bytes());
         self.delay.demand();
     }
 
@@ -166,6 +167,7 @@ impl Receiver {
             self.duplicate = Some(data.start..before);
         }
         self.next = self.assembly.take_from(end);
+        self.room.note_early(self.assembly.bytes());
         let room_for = self.room.window(self.next, self.read);
         self.delay.note_data(now, data, sending, room_for);
         self.room.note_arrival(now, data.len, sending.round_trip);

@@ -9,6 +9,8 @@ pub(super) struct Room {
     /// Bytes for unread data now, and what they may grow to as segments arrive.
     size: u64,
     most: u64,
+    /// Bytes that arrived out of order: they take memory where the buffer is memory.
+    early: u64,
     /// The first offset beyond what was offered; it never goes back (RFC 9293 3.8.6).
     edge: u64,
     mss: u64,
@@ -21,18 +23,22 @@ pub(super) struct Room {
 
 /// Without scaling, the window field's limit (RFC 7323 section 2).
 const UNSCALED: u64 = 65_535;
+/// Linux 2.0 offers no more (`MAX_WINDOW`), in bytes.
+const MOST_OLD: u64 = 32_767;
 
 impl Room {
     pub(super) fn new(settings: &Receiving, mss: u32) -> Self {
         let (size, most) = match settings.buffer {
             Buffer::Fixed(bytes) => (bytes, bytes),
             Buffer::Tuned { initial, buffer, .. } => (initial, buffer),
+            Buffer::Memory { bytes, .. } => (bytes / 2, bytes / 2),
         };
         Self {
             avoids_silly: settings.silly_window_avoidance,
             buffer: settings.buffer,
             size,
             most,
+            early: 0,
             edge: 0,
             mss: u64::from(mss),
             scale: 0,
@@ -52,6 +58,11 @@ impl Room {
         (self.size, self.most) = (bytes, bytes);
     }
 
+    /// So many bytes lie above a hole.
+    pub(super) fn note_early(&mut self, bytes: u64) {
+        self.early = bytes;
+    }
+
     pub(super) fn edge(&self) -> u64 {
         self.edge
     }
@@ -63,7 +74,15 @@ impl Room {
 
     /// What could be offered if nothing had been.
     pub(super) fn window(&self, next: u64, read: u64) -> u64 {
-        self.size.min(self.most.saturating_sub(next.saturating_sub(read)))
+        let unread = next.saturating_sub(read);
+        let Buffer::Memory { bytes, per_segment } = self.buffer else {
+            return self.size.min(self.most.saturating_sub(unread));
+        };
+        let queued = unread + self.early;
+        let segments = queued.div_ceil(self.mss.max(1));
+        let free = bytes.saturating_sub(queued + segments * u64::from(per_segment)) / 2;
+        // Whole segments (tcp_new_window of 2.0.3x, __tcp_select_window of 2.2).
+        free.min(MOST_OLD) / self.mss.max(1) * self.mss
     }
 
     /// What would be offered now.
