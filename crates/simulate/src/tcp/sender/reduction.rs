@@ -2,7 +2,7 @@
 //! reduction (RFC 6937), once a window at marks (RFC 3168 6.1.2), down to one segment after a timeout (RFC 5681 3.1).
 
 use super::super::info::{CongestionState, EventKind};
-use super::super::stack::{Counting, Repair};
+use super::super::stack::Counting;
 use super::Sender;
 use super::flight::Delivered;
 use super::window::Acked;
@@ -125,9 +125,9 @@ impl Sender {
     /// Everything is taken for lost, and the window begins with one segment: after a timeout (RFC 5681 3.1), and at
     /// Tahoe's fast retransmit.
     pub(super) fn collapse(&mut self, now: u64) {
-        // Linux reduces once a window (tcp_enter_loss), others for each segment that is first lost to the timer
-        // (RFC 5681 3.1).
-        let is_once = self.settings.repair == Repair::Sack;
+        // Linux of today reduces once a window (tcp_enter_loss), others for each segment that is first lost to the
+        // timer (RFC 5681 3.1).
+        let is_once = self.settings.proportional_rate_reduction;
         let least = if is_once { CongestionState::Reduced } else { CongestionState::Loss };
         let again = self.repairing.state >= least && self.una < self.repairing.point;
         if !again {
