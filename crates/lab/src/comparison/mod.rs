@@ -23,6 +23,10 @@ use crate::programs::socket::Options;
 /// The simulator has no BBR, which kernels here use unless told otherwise.
 const CONGESTION: &str = "cubic";
 
+/// A socket that was born with BBR stays paced whatever it is told later. No host but the first may have CUBIC as its
+/// default.
+const BORN_WITH: &str = "reno";
+
 /// A run that both can make.
 #[derive(Clone, Debug)]
 pub struct Compared {
@@ -68,6 +72,7 @@ pub fn runs() -> Vec<Compared> {
         each_socket(&mut run, |options| {
             options.congestion.get_or_insert(CONGESTION);
         });
+        run.congestion = Some(BORN_WITH);
         translate::translated(&run)?;
         Some(Compared { experiment: experiment(&case.name), name: case.name, run })
     });
@@ -111,20 +116,15 @@ fn idle() -> impl Iterator<Item = Compared> {
         let mut ends = Ends::round_trip(Duration::from_millis(round_trip));
         (ends.up.rate, ends.down.rate) = (Some(100_000_000), Some(100_000_000));
         let client = Options { congestion: Some(congestion), ..Options::default() };
-        let chat = Chat {
-            exchanges: 5,
-            request: vec![BURST],
-            client: client.clone(),
-            server: client,
-            client_think: SILENCE,
-            ..Chat::default()
-        };
+        let chat =
+            Chat { exchanges: 5, request: vec![BURST], client_think: SILENCE, client, ..Chat::default() };
         let run = Run {
             traffic: Traffic::Chat(chat),
             path: Path::Link(Wire::new(ends)),
             initial_window: None,
             wide_windows: false,
             restart_after_idle: restart,
+            congestion: Some(BORN_WITH),
             seed: 1,
         };
         let word = if restart { "restart" } else { "no-restart" };

@@ -9,6 +9,7 @@ use tcpwhy_simulate::world::{Act, Program, Reader, Setup, Side, Step, When, Worl
 use tcpwhy_wire::container::{Frame, Interface, LinkType, Origin, Writer};
 
 use crate::capture::{Capture, Vantage};
+use crate::clock::ns;
 use crate::corpus::{Run, Traffic};
 use crate::place::Path;
 use crate::programs::chat::Chat;
@@ -22,6 +23,8 @@ use crate::programs::transfer::{DONE, REQUEST, Transfer};
 const WAKES_AFTER: Duration = Duration::from_micros(20);
 /// The window of a socket whose buffer the lab has widened (`Run::wide_windows`), in bytes.
 const WIDE_WINDOW: u64 = 16_777_216 / 2;
+/// What the widest buffer of such a host (`tcp_rmem`'s third number, 32 MiB here) offers.
+const WIDEST_WINDOW: u64 = 33_554_432 * 160 / 256;
 /// What the lab's own path adds to each way, beside the link's delay: half of the median round-trip error of its
 /// link (docs/benchmarks.md).
 const OVERHEAD: Duration = Duration::from_micros(60);
@@ -66,7 +69,7 @@ pub(super) fn translated(run: &Run) -> Option<Setup> {
 /// This kernel with what the program sets; `None` for what the simulator lacks (BBR).
 fn stack(run: &Run, options: &Options) -> Option<Stack> {
     let mut stack = eras::linux_6();
-    stack.sender.congestion = match options.congestion? {
+    stack.sender.congestion = match options.congestion.or(run.congestion)? {
         "cubic" => Congestion::Cubic { hystart: true },
         "reno" => Congestion::Reno,
         _ => return None,
@@ -74,10 +77,9 @@ fn stack(run: &Run, options: &Options) -> Option<Stack> {
     if !run.restart_after_idle {
         stack.sender.idle_restart = IdleRestart::Never;
     }
-    if let Buffer::Tuned { initial, max, .. } = stack.receiver.buffer
-        && run.wide_windows
-    {
-        stack.receiver.buffer = Buffer::Tuned { initial, buffer: WIDE_WINDOW, max: max.max(WIDE_WINDOW) };
+    if let Buffer::Tuned { initial, buffer, .. } = stack.receiver.buffer {
+        let buffer = if run.wide_windows { WIDE_WINDOW } else { buffer };
+        stack.receiver.buffer = Buffer::Tuned { initial, buffer, max: WIDEST_WINDOW };
     }
     if let Some(bytes) = options.receive_buffer {
         let window = window_of(bytes as u64, u64::from(stack.mss));
@@ -226,8 +228,12 @@ fn capture(world: &World) -> Result<Capture> {
 
 fn messages(run: &Run, world: &World) -> Vec<Message> {
     let writes = |side| {
-        let log = world.log(side).writes.iter();
-        log.map(|write| (write.begun.cast_signed(), write.end as usize)).collect::<Vec<_>>()
+        let log = &world.log(side).writes;
+        let first = log.first().map_or(0, |write| write.begun.cast_signed());
+        let due = |number| due(feed(run, side)?, first, number);
+        let times =
+            log.iter().enumerate().map(|(number, write)| due(number).unwrap_or(write.begun.cast_signed()));
+        times.zip(log).map(|(time, write)| (time, write.end as usize)).collect::<Vec<_>>()
     };
     let reads = |side| {
         let log = world.log(side).reads.iter();
@@ -251,6 +257,20 @@ fn messages(run: &Run, world: &World) -> Vec<Message> {
             written.zip(read).map(|(written, read)| Message { kind, written, read }).into_iter().collect()
         }
     }
+}
+
+fn feed(run: &Run, side: Side) -> Option<&Feed> {
+    let Traffic::Stream(stream) = &run.traffic else { return None };
+    match side {
+        Side::Client => stream.up.as_ref(),
+        Side::Server => stream.down.as_ref(),
+    }
+}
+
+/// When the write of that number was due, in a feed whose ticks may be late.
+fn due(feed: &Feed, first: i64, number: usize) -> Option<i64> {
+    let tick = number / feed.messages.len().max(1);
+    (feed.late_every > 0).then(|| first + ns(feed.period) * tick as i64)
 }
 
 /// From the answer before to this answer, as the lab's client has it; the first begins with the connection.

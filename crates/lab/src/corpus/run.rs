@@ -45,6 +45,8 @@ pub struct Run {
     pub wide_windows: bool,
     /// Whether senders fall back to the initial window after silence, as is the kernel's default.
     pub restart_after_idle: bool,
+    /// The congestion control of sockets that name none; the kernel's own without.
+    pub congestion: Option<&'static str>,
     /// Seed of the link's chances.
     pub seed: u64,
 }
@@ -70,6 +72,11 @@ impl Run {
         if !self.restart_after_idle {
             for seat in [&place.client, &place.server] {
                 seat.set("net.ipv4.tcp_slow_start_after_idle", "0")?;
+            }
+        }
+        if let Some(name) = self.congestion {
+            for seat in [&place.client, &place.server] {
+                seat.set("net.ipv4.tcp_congestion_control", name)?;
             }
         }
         if let Some(segments) = self.initial_window {

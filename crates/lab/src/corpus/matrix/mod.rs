@@ -39,6 +39,7 @@ fn case(group: Group, what: &str, story: &str, road: &Road, traffic: Traffic, ca
             initial_window: None,
             wide_windows: false,
             restart_after_idle: true,
+            congestion: None,
             seed: SEED,
         },
         causes,

@@ -18,6 +18,8 @@ pub(super) struct Room {
     /// What the program read in the round trip that began at this time (ns), for tuning.
     round_start: u64,
     read_in_round: u64,
+    /// The most that it read in a round before.
+    read_before: Option<u64>,
     round_trip: u64,
 }
 
@@ -44,6 +46,7 @@ impl Room {
             scale: 0,
             round_start: 0,
             read_in_round: 0,
+            read_before: None,
             round_trip: 0,
         }
     }
@@ -138,16 +141,24 @@ impl Room {
         }
     }
 
-    /// Linux's `tcp_rcv_space_adjust`: twice of what the program read in a round trip.
+    /// Linux's `tcp_rcv_space_adjust`: twice what the program read in a round trip, and as much again as that has grown
+    /// since the round before.
     pub(super) fn note_read(&mut self, now: u64, taken: u64) {
         let Buffer::Tuned { max, .. } = self.buffer else { return };
         self.read_in_round += taken;
         if self.round_trip == 0 || now - self.round_start < self.round_trip {
             return;
         }
-        let wanted = 2 * self.read_in_round + 16 * self.mss;
-        self.most = self.most.max(wanted.min(max));
+        let read = std::mem::take(&mut self.read_in_round);
         self.round_start = now;
-        self.read_in_round = 0;
+        // Linux begins with TCP_INIT_CWND segments.
+        let before = self.read_before.unwrap_or(10 * self.mss).max(1);
+        if read > before {
+            let wanted = 2 * read + 16 * self.mss;
+            let growth = u128::from(wanted) * u128::from(read - before) / u128::from(before);
+            let wanted = u128::from(wanted) + 2 * growth;
+            self.most = self.most.max(u64::try_from(wanted).unwrap_or(max).min(max));
+            self.read_before = Some(read);
+        }
     }
 }
