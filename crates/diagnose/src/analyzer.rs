@@ -52,6 +52,8 @@ pub struct Analyzer {
     /// Time of the first packet, ns.
     epoch: i64,
     steps: ClockSteps,
+    /// Connections whose ledger is kept interval by interval.
+    recorded: Vec<u64>,
 }
 
 impl Analyzer {
@@ -62,6 +64,12 @@ impl Analyzer {
     /// An analyser for one capture.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An analyser that also keeps every interval it books of these connections (numbered as the report does, from 0
+    /// in order of appearance), for [`Diagnosis::bookings`]. A connection's intervals take up to 24 MiB.
+    pub fn recording(connections: impl IntoIterator<Item = u64>) -> Self {
+        Self { recorded: connections.into_iter().collect(), ..Self::default() }
     }
 
     /// Takes the next packets, in capture order. Batches of [`Analyzer::BATCH`] are fastest, any size works.
@@ -101,12 +109,20 @@ impl Analyzer {
         {
             found = None;
         }
-        let Some(index) = found.or_else(|| self.table.insert(key, tag, time)) else { return };
+        let Some(index) = found.or_else(|| self.insert(key, tag, time)) else { return };
         let Record { connection, ledger } = self.table.get_mut(index);
         match &packet.transport {
             Transport::Tcp(tcp) => connection.handle_segment(packet, time, tcp, from, ledger),
             Transport::Udp(udp) => connection.handle_datagram(packet.number, time, *udp, from, ledger),
         }
+    }
+
+    fn insert(&mut self, key: Key, tag: u32, time: i64) -> Option<u32> {
+        let index = self.table.insert(key, tag, time)?;
+        if self.recorded.contains(&u64::from(index)) {
+            self.table.get_mut(index).ledger.record();
+        }
+        Some(index)
     }
 
     fn watch_clock(&mut self, packet: &Packet) {

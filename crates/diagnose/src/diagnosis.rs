@@ -10,7 +10,7 @@ use crate::flow::connection::Connection as Flow;
 use crate::flow::half::{Half, NEVER, UNKNOWN};
 use crate::flow::release::PROMPT_PROOF;
 use crate::flow::table::{MOST, Record, Table};
-use crate::ledger::Lines;
+use crate::ledger::{Bookings, Lines};
 use crate::report::{
     Cadence, Capture, Connection, Exchanges, Finding, LedgerMs, Line, Ms, PerDirection, Protocol, Side,
     Source, Vantage,
@@ -50,6 +50,20 @@ impl Diagnosis {
         self.len() == 0
     }
 
+    /// When the connection of that number waited for what: every interval of its ledger, whose lines sum to
+    /// [`Connection::ledger_ms`]. `None` where there is no such connection, or where the analyser was not asked to keep
+    /// them ([`crate::Analyzer::recording`]).
+    pub fn bookings(&self, connection: u64) -> Option<Bookings> {
+        let index = self.index(connection)?;
+        let Record { connection, ledger } = self.table.get(index);
+        ledger.bookings(connection)
+    }
+
+    /// Where the connection of that number is, if there is one.
+    fn index(&self, id: u64) -> Option<u32> {
+        u32::try_from(id).ok().filter(|index| (*index as usize) < self.len())
+    }
+
     pub(crate) fn info(&self) -> &CaptureInfo {
         &self.info
     }
@@ -72,7 +86,7 @@ impl Diagnosis {
 
     /// The connection of that number, as rules see it.
     pub(crate) fn subject(&self, id: u64) -> Option<Subject<'_>> {
-        let index = u32::try_from(id).ok().filter(|index| (*index as usize) < self.len())?;
+        let index = self.index(id)?;
         Some(Subject::new(id, self.table.get(index), &self.info.names, self.origin()))
     }
 
