@@ -1,8 +1,11 @@
 //! The entry point: packets in, a [`Diagnosis`] out.
 
+use std::collections::BTreeMap;
+
 use tcpwhy_wire::{Names, Packet, TcpFlags, Transport};
 
 use crate::diagnosis::Diagnosis;
+use crate::flow::series::{Counted, Series};
 use crate::flow::table::{Key, Record, Table};
 
 /// What the container knows of a capture and the packets do not tell.
@@ -52,8 +55,10 @@ pub struct Analyzer {
     /// Time of the first packet, ns.
     epoch: i64,
     steps: ClockSteps,
-    /// Connections whose ledger is kept interval by interval.
-    recorded: Vec<u64>,
+    /// Connections that are recorded.
+    asked: Vec<u64>,
+    /// Of those that have begun, by number.
+    series: BTreeMap<u32, Series>,
 }
 
 impl Analyzer {
@@ -66,10 +71,11 @@ impl Analyzer {
         Self::default()
     }
 
-    /// An analyser that also keeps every interval it books of these connections (numbered as the report does, from 0
-    /// in order of appearance), for [`Diagnosis::bookings`]. A connection's intervals take up to 24 MiB.
+    /// An analyser that also records these connections (numbered as the report does, from 0 in order of appearance):
+    /// their packets, for [`Diagnosis::series`], and every interval it books of them, for [`Diagnosis::bookings`]. Each
+    /// takes up to 140 MiB.
     pub fn recording(connections: impl IntoIterator<Item = u64>) -> Self {
-        Self { recorded: connections.into_iter().collect(), ..Self::default() }
+        Self { asked: connections.into_iter().collect(), ..Self::default() }
     }
 
     /// Takes the next packets, in capture order. Batches of [`Analyzer::BATCH`] are fastest, any size works.
@@ -112,15 +118,24 @@ impl Analyzer {
         let Some(index) = found.or_else(|| self.insert(key, tag, time)) else { return };
         let Record { connection, ledger } = self.table.get_mut(index);
         match &packet.transport {
-            Transport::Tcp(tcp) => connection.handle_segment(packet, time, tcp, from, ledger),
+            Transport::Tcp(tcp) => {
+                let before = (!self.series.is_empty()).then(|| Counted::of(connection, from));
+                connection.handle_segment(packet, time, tcp, from, ledger);
+                if let Some(before) = before
+                    && let Some(series) = self.series.get_mut(&index)
+                {
+                    series.take(packet.number, tcp, from, connection, before);
+                }
+            }
             Transport::Udp(udp) => connection.handle_datagram(packet.number, time, *udp, from, ledger),
         }
     }
 
     fn insert(&mut self, key: Key, tag: u32, time: i64) -> Option<u32> {
         let index = self.table.insert(key, tag, time)?;
-        if self.recorded.contains(&u64::from(index)) {
+        if self.asked.contains(&u64::from(index)) {
             self.table.get_mut(index).ledger.record();
+            self.series.insert(index, Series::default());
         }
         Some(index)
     }
@@ -148,7 +163,10 @@ impl Analyzer {
             connection.finish(ledger);
             ledger.finish(connection.last, connection.whose_turn());
         }
-        Diagnosis::new(info, self.table, self.steps)
+        for (index, series) in &mut self.series {
+            series.finish(self.table.get(*index).connection.client.unwrap_or(0));
+        }
+        Diagnosis::new(info, self.table, self.steps, self.series)
     }
 }
 
