@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tcpwhy_wire::{Names, Packet, TcpFlags, Transport};
 
 use crate::diagnosis::Diagnosis;
-use crate::flow::series::{Counted, Series};
+use crate::flow::series::{Collector, Counted};
 use crate::flow::table::{Key, Record, Table};
 
 /// What the container knows of a capture and the packets do not tell.
@@ -58,7 +58,7 @@ pub struct Analyzer {
     /// Connections that are recorded.
     asked: Vec<u64>,
     /// Of those that have begun, by number.
-    series: BTreeMap<u32, Series>,
+    series: BTreeMap<u32, Collector>,
 }
 
 impl Analyzer {
@@ -135,7 +135,7 @@ impl Analyzer {
         let index = self.table.insert(key, tag, time)?;
         if self.asked.contains(&u64::from(index)) {
             self.table.get_mut(index).ledger.record();
-            self.series.insert(index, Series::default());
+            self.series.insert(index, Collector::default());
         }
         Some(index)
     }
@@ -163,10 +163,10 @@ impl Analyzer {
             connection.finish(ledger);
             ledger.finish(connection.last, connection.whose_turn());
         }
-        for (index, series) in &mut self.series {
-            series.finish(self.table.get(*index).connection.client.unwrap_or(0));
-        }
-        Diagnosis::new(info, self.table, self.steps, self.series)
+        let client = |index: u32| self.table.get(index).connection.client.unwrap_or(0);
+        let series = self.series.into_iter().map(|(index, series)| (index, series.finish(client(index))));
+        let series = series.collect();
+        Diagnosis::new(info, self.table, self.steps, series)
     }
 }
 

@@ -55,7 +55,7 @@ fn check_bookings(diagnosis: &Diagnosis) -> Result<(), TestCaseError> {
             prop_assert!(connection.id >= RECORDED);
             continue;
         };
-        prop_assert!(!bookings.is_cut);
+        prop_assert!(!bookings.is_coarse);
         let mut sums = [0_i64; Line::ALL.len()];
         for (number, booking) in bookings.intervals.iter().enumerate() {
             prop_assert!(booking.from < booking.until, "{:?}", booking);

@@ -3,7 +3,8 @@
 //! This is the one place where packets are kept, and their number is bounded: beyond it every other one is dropped,
 //! again and again, so that a plot of a long connection still shows all of its life.
 
-use tcpwhy_wire::{Tcp, TcpFlags};
+use tcpwhy_wire::Tcp;
+pub use tcpwhy_wire::TcpFlags;
 
 use super::connection::Connection;
 use super::fact::End;
@@ -77,18 +78,25 @@ pub struct Sack {
 }
 
 /// The packets of one connection.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Series {
     /// In the order in which they passed.
     pub marks: Vec<Mark>,
     /// In the order in which they passed.
     pub sacks: Vec<Sack>,
-    /// How many packets were dropped because there were too many, out of all between the first and the last.
+    /// How many packets were dropped because there were too many: evenly, of all between the first and the last.
     pub dropped: u64,
-    /// One of so many packets is kept (less one); 0 where all are.
+}
+
+/// A series on its way.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Collector {
+    series: Series,
+    /// One of so many packets of each side is kept; 0 where all are.
     skip: u64,
-    /// Packets seen.
-    seen: u64,
+    /// Packets seen of each end. Counted apart: where data and ACKs take turns, one of two packets would be all of one
+    /// side's and none of the other's.
+    seen: [u64; 2],
     /// Where the relative numbers of each end begin.
     bases: [Option<u64>; 2],
 }
@@ -107,7 +115,7 @@ impl Counted {
     }
 }
 
-impl Series {
+impl Collector {
     /// Takes a packet that `connection` has just handled; `before` is what was counted before that.
     pub(crate) fn take(
         &mut self,
@@ -122,9 +130,9 @@ impl Series {
         let seq = self.relative(connection, from, tcp.seq, is_syn);
         let has_ack = tcp.flags.has(TcpFlags::ACK);
         let ack = has_ack.then(|| self.relative(connection, other, tcp.ack, false));
-        self.seen += 1;
-        if !self.keeps(tcp) {
-            self.dropped += 1;
+        self.seen[from] += 1;
+        if !self.keeps(tcp, from) {
+            self.series.dropped += 1;
             return;
         }
         let mark = Mark {
@@ -138,12 +146,12 @@ impl Series {
             ack,
             window: window(tcp, connection, other),
         };
-        self.marks.push(mark);
+        self.series.marks.push(mark);
         if let Some(ack) = ack {
             self.take_sacks(tcp, &mark, ack, connection, other);
         }
-        if self.marks.len() >= MOST {
-            self.dropped += drop_every_other(&mut self.marks);
+        if self.series.marks.len() >= MOST {
+            self.series.dropped += drop_every_other(&mut self.series.marks, |mark| mark.from);
             self.skip = (self.skip * 2).max(2);
         }
     }
@@ -151,17 +159,17 @@ impl Series {
     fn take_sacks(&mut self, tcp: &Tcp, mark: &Mark, ack: i64, connection: &Connection, other: End) {
         for &(left, right) in tcp.options.sack.as_slice() {
             let block = [left, right].map(|edge| self.relative(connection, other, edge, false));
-            self.sacks.push(Sack { time: mark.time, from: mark.from, ack, block: block.into() });
+            self.series.sacks.push(Sack { time: mark.time, from: mark.from, ack, block: block.into() });
         }
-        if self.sacks.len() >= MOST {
-            drop_every_other(&mut self.sacks);
+        if self.series.sacks.len() >= MOST {
+            drop_every_other(&mut self.series.sacks, |sack| sack.from);
         }
     }
 
     /// Whether the present packet is one of those that are kept. SYN, FIN and RST always are, once and again.
-    fn keeps(&self, tcp: &Tcp) -> bool {
+    fn keeps(&self, tcp: &Tcp, from: End) -> bool {
         let is_rare = tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST);
-        self.skip == 0 || is_rare || self.seen.is_multiple_of(self.skip)
+        self.skip == 0 || is_rare || self.seen[from].is_multiple_of(self.skip)
     }
 
     /// A sequence number of `end`'s direction, relative to that direction's first one.
@@ -172,14 +180,15 @@ impl Series {
         seq.wrapping_sub(*self.bases[end].get_or_insert(first)).cast_signed()
     }
 
-    /// The connection's client is known: the sides get their names. Called once, at the end.
-    pub(crate) fn finish(&mut self, client: End) {
-        if client == 0 {
-            return;
+    /// The series, with the sides by name now that the connection's client is known.
+    pub(crate) fn finish(self, client: End) -> Series {
+        let mut series = self.series;
+        if client == 1 {
+            let other = |side: Side| if side == Side::Client { Side::Server } else { Side::Client };
+            series.marks.iter_mut().for_each(|mark| mark.from = other(mark.from));
+            series.sacks.iter_mut().for_each(|sack| sack.from = other(sack.from));
         }
-        let other = |side: Side| if side == Side::Client { Side::Server } else { Side::Client };
-        self.marks.iter_mut().for_each(|mark| mark.from = other(mark.from));
-        self.sacks.iter_mut().for_each(|sack| sack.from = other(sack.from));
+        series
     }
 }
 
@@ -188,13 +197,14 @@ fn side(end: End) -> Side {
     if end == 0 { Side::Client } else { Side::Server }
 }
 
-/// Drops every other one and returns how many those were.
-fn drop_every_other<T>(all: &mut Vec<T>) -> u64 {
+/// Drops every other one of each side's and returns how many those were.
+fn drop_every_other<T>(all: &mut Vec<T>, side: impl Fn(&T) -> Side) -> u64 {
     let before = all.len();
-    let mut index = 0;
-    all.retain(|_| {
-        index += 1;
-        index % 2 == 1
+    let mut counts = [0_u64; 2];
+    all.retain(|one| {
+        let count = &mut counts[usize::from(side(one) == Side::Server)];
+        *count += 1;
+        *count % 2 == 1
     });
     (before - all.len()) as u64
 }
@@ -228,12 +238,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn too_many_are_thinned_evenly() {
-        let mut all: Vec<_> = (0..9).collect();
-        assert_eq!((drop_every_other(&mut all), all), (4, vec![0, 2, 4, 6, 8]));
-        let thinned = Series { skip: 4, ..Series::default() };
+    fn too_many_are_thinned_evenly_on_each_side() {
+        let (client, server) = (Side::Client, Side::Server);
+        let mut all: Vec<_> = (0..9).map(|n| (n, if n % 2 == 0 { client } else { server })).collect();
+        assert_eq!(drop_every_other(&mut all, |one| one.1), 4);
+        assert_eq!(all, [(0, client), (1, server), (4, client), (5, server), (8, client)]);
+        let thinned = Collector { skip: 4, ..Collector::default() };
         let kept = |seen, flags| {
-            Series { seen, ..thinned.clone() }.keeps(&Tcp { flags: TcpFlags(flags), ..Tcp::default() })
+            let tcp = Tcp { flags: TcpFlags(flags), ..Tcp::default() };
+            Collector { seen: [seen, 0], ..thinned.clone() }.keeps(&tcp, 0)
         };
         assert_eq!((1..=8).filter(|seen| kept(*seen, TcpFlags::ACK)).collect::<Vec<_>>(), [4, 8]);
         assert!(kept(5, TcpFlags::FIN | TcpFlags::ACK));

@@ -10,9 +10,10 @@ use crate::flow::Connection;
 use crate::flow::fact::End;
 use crate::report::{Line, Side};
 
-/// Intervals kept of one connection: 24 MiB. What is booked after so many is not kept. A bulk transfer books
-/// one interval a pause, a chatty connection two or three an exchange, so this is some hundred thousand exchanges.
+/// Intervals kept of one connection: 24 MiB, two or three an exchange. Where there are more, they are put together.
 const MOST: usize = 1 << 20;
+/// Neighbours that are put together to one interval for each slot and side: at most 2 × [`SLOTS`], so a half or less.
+const NEIGHBOURS: usize = 4 * SLOTS;
 
 /// An interval of a connection's life, booked on one line of its ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +34,9 @@ pub struct Booking {
 pub struct Bookings {
     /// In order of time, each beginning where the one before ended, from the connection's first packet to its last.
     pub intervals: Vec<Booking>,
-    /// Whether there were more of them than are kept: then the last ones are missing.
-    pub is_cut: bool,
+    /// Whether there were more of them than are kept. Then neighbours were put together: for each of them the sum on
+    /// each line is right, and the order is not.
+    pub is_coarse: bool,
 }
 
 impl Bookings {
@@ -50,7 +52,7 @@ impl Bookings {
 }
 
 /// What was booked on a slot, while it is not yet known which line that is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Interval {
     from: i64,
     until: i64,
@@ -62,23 +64,22 @@ struct Interval {
 #[derive(Debug, Default)]
 pub(super) struct Recorder {
     intervals: Vec<Interval>,
-    is_cut: bool,
+    is_coarse: bool,
 }
 
 impl Recorder {
     /// Takes the next interval, which begins where the one before ended.
     pub(super) fn take(&mut self, slot: Slot, whose: u8, from: i64, until: i64) {
-        if self.is_cut {
-            return;
-        }
-        let is_full = self.intervals.len() == MOST;
         match self.intervals.last_mut() {
             // Each hold and each journey is divided by itself.
             Some(last) if (last.slot, last.whose) == (slot, whose) && !slot.is_divided() => {
                 last.until = until;
             }
-            _ if is_full => self.is_cut = true,
             _ => self.intervals.push(Interval { from, until, slot, whose }),
+        }
+        if self.intervals.len() > MOST {
+            self.intervals = put_together(&self.intervals);
+            self.is_coarse = true;
         }
     }
 
@@ -88,12 +89,33 @@ impl Recorder {
     }
 }
 
+/// Puts neighbours together: one interval for each slot and side, as long as theirs together, at the same time.
+fn put_together(intervals: &[Interval]) -> Vec<Interval> {
+    let mut fewer: Vec<Interval> = Vec::with_capacity(intervals.len() / 2 + 1);
+    for neighbours in intervals.chunks(NEIGHBOURS) {
+        let first = fewer.len();
+        for next in neighbours {
+            let same = |kept: &&mut Interval| (kept.slot, kept.whose) == (next.slot, next.whose);
+            match fewer[first..].iter_mut().find(same) {
+                Some(kept) => kept.until += next.until - next.from,
+                None => fewer.push(*next),
+            }
+        }
+        let mut from = neighbours[0].from;
+        for kept in &mut fewer[first..] {
+            (kept.from, kept.until) = (from, from + kept.until - kept.from);
+            from = kept.until;
+        }
+    }
+    fewer
+}
+
 impl Ledger {
     /// Every interval that is booked on the ledger of `connection`; `None` where they were not kept.
     pub(crate) fn bookings(&self, connection: &Connection) -> Option<Bookings> {
         let kept = self.timeline.recorder()?;
         let mut known: [Option<(Meaning, Fill)>; SLOTS] = [const { None }; SLOTS];
-        let mut bookings = Bookings { intervals: Vec::new(), is_cut: kept.is_cut };
+        let mut bookings = Bookings { intervals: Vec::new(), is_coarse: kept.is_coarse };
         for &Interval { from, until, slot, whose } in &kept.intervals {
             let (meaning, fill) = known[slot as usize].get_or_insert_with(|| {
                 let meaning = self.meaning(slot, connection);
@@ -186,6 +208,36 @@ mod tests {
         assert_eq!(lengths.map(|length| fill.part_of(length)), [21, 5, 20]);
         let mut fill = Fill::of(lengths.to_vec(), 155);
         assert_eq!(lengths.map(|length| fill.part_of(length)), lengths);
+    }
+
+    #[test]
+    fn neighbours_are_put_together_in_their_time() {
+        let kept = |from, until, slot, whose| Interval { from, until, slot, whose };
+        let intervals = [
+            kept(10, 12, Slot::Cwnd, 0),
+            kept(12, 13, Slot::Hold, 0),
+            kept(13, 16, Slot::Hold, 1),
+            kept(16, 20, Slot::Cwnd, 0),
+            kept(20, 21, Slot::Hold, 0),
+        ];
+        let expected = [(10, 16, Slot::Cwnd, 0), (16, 18, Slot::Hold, 0), (18, 21, Slot::Hold, 1)]
+            .map(|(from, until, slot, whose)| kept(from, until, slot, whose));
+        assert_eq!(put_together(&intervals), expected);
+    }
+
+    #[test]
+    fn however_many_there_are_each_line_keeps_its_sum() {
+        let mut recorder = Recorder::default();
+        let slots = [Slot::Cwnd, Slot::Hold, Slot::Rto];
+        for n in 0..3 * MOST {
+            recorder.take(slots[n % 3], 0, n as i64, n as i64 + 1);
+        }
+        assert!(recorder.is_coarse && recorder.intervals.len() <= MOST, "{}", recorder.intervals.len());
+        for slot in slots {
+            assert_eq!(recorder.lengths(slot).sum::<i64>(), MOST as i64);
+        }
+        assert!(recorder.intervals.windows(2).all(|two| two[0].until == two[1].from));
+        assert_eq!(recorder.intervals.last().map(|last| last.until), Some(3 * MOST as i64));
     }
 
     proptest! {
