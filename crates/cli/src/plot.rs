@@ -19,20 +19,37 @@ use crate::narrowed::Narrowed;
 use crate::stop::Stop;
 use crate::{complaint, output};
 
-const AFTER_HELP: &str = "\
+const EXAMPLES: &str = "\
 Examples:
-  tcpwhy plot slow.pcap -o slow.svg                  the only connection of a capture
-  tcpwhy plot big.pcapng --connection 12 -o x.png    one of many, by its number in the report
-  tcpwhy plot slow.pcap -o x.svg --from 1.2s --to 1.5s
-  tcpwhy plot slow.pcap -o x.png --direction both --size 1600x1000
+  tcpwhy plot slow.pcap -o slow.svg
+  tcpwhy plot big.pcapng --connection 12 -o x.png
 
-How to read it:
-  Time goes to the right, the bytes of one direction upwards. Each segment is a bar from its first byte to its last,
-  red where it was sent again. The green line is what has been ACKed, the grey one up to where the receiver's
-  window reaches: the sender moves between the two. Where both are flat somebody waits; the colour behind it is the
-  ledger's line, which the legend names: held by Nagle's algorithm, for a delayed ACK, for a window, for a repair.
-  The strip below shows every line, also the time of programs and of the path. Rings with numbers are the packets that
-  the report's findings name.";
+How to read the picture: --help.";
+
+const LONG_EXAMPLES: &str = "\
+Examples:
+  The only connection of a capture, and one of many by its number in the report:
+      tcpwhy plot slow.pcap -o slow.svg
+      tcpwhy plot big.pcapng --connection 12 -o x.png
+
+  What happened there? Times are those of the report's evidence:
+      tcpwhy plot slow.pcap -o x.svg --from 1.2s --to 1.5s
+
+  What client and server sent, above each other:
+      tcpwhy plot slow.pcap -o x.png --direction both --size 1600x1000
+
+How to read the picture:
+  Time goes to the right, the bytes of one direction upwards. A segment is a
+  bar from its first byte to its last: blue, or red where it was sent again.
+  The green line is what has been ACKed, the grey one up to where the window
+  reaches. The sender moves between the two.
+
+  Where both are flat somebody waits, and the colour behind them says for
+  what: the legend names the ledger's line. The strip below has all lines,
+  also the time of programs and of the path.
+
+  Violet bars are what the receiver has beyond its ACK (SACK), pink boxes what
+  it lacks. Rings are the packets that the report's findings name.";
 
 /// Longest and shortest side of a picture, pixels. The longest two make 256 MB of them.
 const SIDES: (u32, u32) = (300, 8_000);
@@ -43,7 +60,7 @@ const NAMED: usize = 3;
 
 /// `tcpwhy plot`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_help = EXAMPLES, after_long_help = LONG_EXAMPLES)]
 pub(crate) struct Args {
     /// A capture (pcap, pcapng, .gz, .zst) or lines that tcpdump printed; - is standard input
     #[arg(value_hint = ValueHint::FilePath)]

@@ -28,7 +28,8 @@ pub(super) fn held_acks(series: &Series, sender: Side, vantage: Vantage) -> Vec<
     let (mut arrived, mut acked, mut held) = (None, None, Vec::new());
     for mark in series.marks.iter().filter(|_| is_near) {
         if mark.from == sender {
-            if mark.kind != Kind::Bare {
+            // A SYN or a FIN is ACKed as data is.
+            if mark.kind != Kind::Bare || mark.flags.has(TcpFlags::SYN | TcpFlags::FIN) {
                 arrived = Some(mark.time);
             }
         } else if let Some(ack) = mark.ack {
@@ -74,6 +75,9 @@ mod tests {
             mark(250, server, 10, 301),
             // Nothing new is ACKed.
             mark(300, server, 0, 301),
+            // A FIN is ACKed at once.
+            Mark { flags: TcpFlags(TcpFlags::ACK | TcpFlags::FIN), ..mark(400, client, 0, 11) },
+            mark(400, server, 0, 302),
         ];
         let series = Series { marks, ..Series::default() };
         let held = [HeldAck { from: 100_000_000, until: 140_000_000, acked: 101 }];

@@ -1,8 +1,8 @@
 //! Time-sequence plots: the data of one direction against time, as tcptrace's graphs and Wireshark's show it, with the
 //! ledger's waits shaded behind it.
 //!
-//! [`svg`] draws a [`Picture`] of one panel or several, beside or above each other: the two directions of a connection,
-//! or two connections that are to be compared; [`png`] turns what it drew into pixels. A panel takes what
+//! [`svg()`] draws a [`Picture`] of one panel or several, beside or above each other: the two directions of a connection,
+//! or two connections that are to be compared; [`png()`] turns what it drew into pixels. A panel takes what
 //! [`tcpwhy_diagnose::Analyzer::recording`] recorded of a connection, wherever its packets came from. Both are pure: no
 //! file, no font of the system. The number of marks is bounded by the picture's pixels, not by the capture's packets.
 
@@ -213,9 +213,10 @@ impl Picture<'_> {
     fn axis(&self) -> (f64, f64) {
         let times = self.panels.iter().map(Panel::time);
         let all = times.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1))).unwrap_or_default();
-        let span = (all.1 - all.0).max(SHORTEST);
-        let from = self.time.0.unwrap_or(all.0 - span * MARGIN);
-        let until = self.time.1.unwrap_or(all.1 + span * MARGIN);
+        let (first, last) = (self.time.0.unwrap_or(all.0), self.time.1.unwrap_or(all.1));
+        let margin = (last - first).max(SHORTEST) * MARGIN;
+        let from = self.time.0.unwrap_or(first - margin);
+        let until = self.time.1.unwrap_or(last + margin);
         (from, until.max(from + SHORTEST))
     }
 

@@ -32,7 +32,7 @@ impl std::fmt::Display for PngError {
 
 impl std::error::Error for PngError {}
 
-/// Draws an SVG that [`super::svg`] made, pixel for pixel.
+/// Draws an SVG that [`super::svg()`] made, pixel for pixel.
 ///
 /// # Errors
 ///
