@@ -67,7 +67,7 @@ lab: build ## Run every experiment and write docs/experiments.md (some 10 minute
 	$(TARGET)/release/tcpwhy lab all --format markdown > docs/experiments.md.new
 	mv docs/experiments.md.new docs/experiments.md
 
-docs: toolchain ## Write docs/rules/ from the rules' own texts
+docs: toolchain ## Write docs/rules/ from the rules' own texts, and docs/plots/
 	UPDATE_DOCS=1 $(CARGO) test $(LOCKED) -p tcpwhy --test docs_in_step
 
 fmt: toolchain ## Format the code

@@ -78,7 +78,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             complaint::about(path, "not read, after Ctrl-C");
             continue;
         }
-        let read = drive::captures(path, filter.as_ref(), &stop, &mut |diagnosis| results.take(diagnosis));
+        let take = &mut |diagnosis| results.take(diagnosis);
+        let read = drive::captures(path, filter.as_ref(), None, &stop, take);
         match read.and_then(|()| results.end_of_file()) {
             Ok(()) => {}
             Err(Trouble::Input(what)) => {

@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{analyze, completions, explain, lab, link, man, rules};
+use crate::{analyze, completions, explain, lab, link, man, plot, rules};
 
 const ABOUT: &str = "Tells you why a TCP connection is slow, and which side to blame";
 
@@ -42,6 +42,9 @@ Examples:
       tcpwhy --format json slow.pcap
       tcpwhy --fail-on problem test-run.pcap
       tcpwhy --fail-on nagle-delayed-ack,split-write test-run.pcap
+
+  See it: data, ACKs, window and waits against time, as SVG or PNG:
+      tcpwhy plot big.pcapng --connection 12 -o slow.svg
 
   Read about a finding, and list them all:
       tcpwhy explain split-write
@@ -86,6 +89,8 @@ pub(crate) enum Verb {
     Explain(explain::Args),
     /// List every rule
     Rules(rules::Args),
+    /// Draw one connection's data, ACKs and waits against time
+    Plot(plot::Args),
     /// Play the stories of slow TCP again on this machine's kernel
     Lab(lab::Args),
     /// Run any two programs with an emulated link between them

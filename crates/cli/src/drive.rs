@@ -34,16 +34,18 @@ pub(crate) enum Trouble {
 /// Takes each result as soon as it is there.
 pub(crate) type Taker<'a> = &'a mut dyn FnMut(Diagnosis) -> io::Result<()>;
 
-/// Analyses the captures in one input: one in a capture file, one a block of packets in a text.
+/// Analyses the captures in one input: one in a capture file, one a block of packets in a text. `recorded` is the
+/// number of a connection whose packets are kept.
 pub(crate) fn captures(
     path: &Path,
     filter: Option<&Filter>,
+    recorded: Option<u64>,
     stop: &Stop,
     take: Taker<'_>,
 ) -> Result<(), Trouble> {
     let input = Input::open(path, stop).map_err(|error| unreadable(&error))?;
     let progress = input.progress();
-    let run = Run { name: complaint::name(path), filter, progress: &progress };
+    let run = Run { name: complaint::name(path), filter, recorded, progress: &progress };
     let mut take = |diagnosis| {
         progress.clear();
         stop.reading(false);
@@ -62,6 +64,7 @@ pub(crate) fn captures(
 struct Run<'a> {
     name: String,
     filter: Option<&'a Filter>,
+    recorded: Option<u64>,
     progress: &'a Progress,
 }
 
@@ -202,7 +205,7 @@ impl<'a> Gathering<'a> {
     fn new(run: &'a Run<'a>) -> Self {
         Self {
             run,
-            analyzer: Analyzer::new(),
+            analyzer: Analyzer::recording(run.recorded),
             batch: Vec::with_capacity(Analyzer::BATCH),
             frames: 0,
             bytes: 0,

@@ -18,6 +18,7 @@ mod link;
 mod man;
 mod narrowed;
 mod output;
+mod plot;
 mod printer;
 mod progress;
 mod rules;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
     let outcome = match &cli.verb {
         Some(Verb::Explain(args)) => explain::run(args),
         Some(Verb::Rules(args)) => rules::run(args),
+        Some(Verb::Plot(args)) => plot::run(args),
         Some(Verb::Lab(args)) => lab::run(args),
         Some(Verb::Link(args)) => link::run(args),
         Some(Verb::Completions(args)) => completions::run(args),

@@ -20,6 +20,18 @@ impl<S: Source> Narrowed<S> {
     }
 }
 
+impl<S> Narrowed<S> {
+    /// The result with all its connections.
+    pub(crate) fn whole(&self) -> &S {
+        &self.whole
+    }
+
+    /// The connection that is shown.
+    pub(crate) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+}
+
 impl<S: Source> Source for Narrowed<S> {
     fn capture(&self) -> Capture {
         let mut capture = self.whole.capture();

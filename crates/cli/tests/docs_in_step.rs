@@ -1,5 +1,5 @@
-//! docs/rules/ is generated from the rules' own texts: this fails when it is out of step, and
-//! `make docs` (`UPDATE_DOCS=1`) brings it back.
+//! docs/rules/ is generated from the rules' own texts and docs/plots/ from captures of the corpus: this fails when they
+//! are out of step, and `make docs` (`UPDATE_DOCS=1`) brings them back.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -70,4 +70,39 @@ fn docs_are_in_step_with_the_rules() {
     let differs = |name: &&String| present.get(*name) != wanted.get(*name);
     let out_of_step: Vec<_> = wanted.keys().chain(present.keys()).filter(differs).collect();
     assert!(out_of_step.is_empty(), "docs/rules/ is out of step, run `make docs`: {out_of_step:?}");
+}
+
+/// Pictures in docs/plots/, and what `tcpwhy plot` is asked for.
+const PICTURES: [(&str, &str, &[&str]); 2] = [
+    (
+        "split-request.svg",
+        "split-request-20ms-client.pcapng.zst",
+        &["--direction", "up", "--to", "450ms", "--size", "1000x480"],
+    ),
+    (
+        "four-lost.svg",
+        "four-lost-in-upload-20ms-client.pcapng.zst",
+        &["--from", "130ms", "--to", "170ms", "--size", "1000x520"],
+    ),
+];
+
+#[test]
+fn pictures_are_in_step_with_the_analysis() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for (name, capture, options) in PICTURES {
+        let output = Command::new(env!("CARGO_BIN_EXE_tcpwhy"))
+            .arg("plot")
+            .arg(root.join("tests/corpus").join(capture))
+            .args(["-o", "-"])
+            .args(options)
+            .output()
+            .expect("the binary runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let path = root.join("docs/plots").join(name);
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::write(&path, &output.stdout).expect("a written picture");
+        }
+        let present = std::fs::read(&path).unwrap_or_default();
+        assert!(present == output.stdout, "docs/plots/{name} is out of step, run `make docs`");
+    }
 }

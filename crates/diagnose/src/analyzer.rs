@@ -1,8 +1,11 @@
 //! The entry point: packets in, a [`Diagnosis`] out.
 
+use std::collections::BTreeMap;
+
 use tcpwhy_wire::{Names, Packet, TcpFlags, Transport};
 
 use crate::diagnosis::Diagnosis;
+use crate::flow::series::{Collector, Counted};
 use crate::flow::table::{Key, Record, Table};
 
 /// What the container knows of a capture and the packets do not tell.
@@ -52,6 +55,10 @@ pub struct Analyzer {
     /// Time of the first packet, ns.
     epoch: i64,
     steps: ClockSteps,
+    /// Connections that are recorded.
+    asked: Vec<u64>,
+    /// Of those that have begun, by number.
+    series: BTreeMap<u32, Collector>,
 }
 
 impl Analyzer {
@@ -62,6 +69,13 @@ impl Analyzer {
     /// An analyser for one capture.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An analyser that also records these connections (numbered as the report does, from 0 in order of appearance):
+    /// their packets, for [`Diagnosis::series`], and every interval it books of them, for [`Diagnosis::bookings`]. Each
+    /// takes up to 140 MiB.
+    pub fn recording(connections: impl IntoIterator<Item = u64>) -> Self {
+        Self { asked: connections.into_iter().collect(), ..Self::default() }
     }
 
     /// Takes the next packets, in capture order. Batches of [`Analyzer::BATCH`] are fastest, any size works.
@@ -101,12 +115,29 @@ impl Analyzer {
         {
             found = None;
         }
-        let Some(index) = found.or_else(|| self.table.insert(key, tag, time)) else { return };
+        let Some(index) = found.or_else(|| self.insert(key, tag, time)) else { return };
         let Record { connection, ledger } = self.table.get_mut(index);
         match &packet.transport {
-            Transport::Tcp(tcp) => connection.handle_segment(packet, time, tcp, from, ledger),
+            Transport::Tcp(tcp) => {
+                let before = (!self.series.is_empty()).then(|| Counted::of(connection, from));
+                connection.handle_segment(packet, time, tcp, from, ledger);
+                if let Some(before) = before
+                    && let Some(series) = self.series.get_mut(&index)
+                {
+                    series.take(packet.number, tcp, from, connection, before);
+                }
+            }
             Transport::Udp(udp) => connection.handle_datagram(packet.number, time, *udp, from, ledger),
         }
+    }
+
+    fn insert(&mut self, key: Key, tag: u32, time: i64) -> Option<u32> {
+        let index = self.table.insert(key, tag, time)?;
+        if self.asked.contains(&u64::from(index)) {
+            self.table.get_mut(index).ledger.record();
+            self.series.insert(index, Collector::default());
+        }
+        Some(index)
     }
 
     fn watch_clock(&mut self, packet: &Packet) {
@@ -132,7 +163,10 @@ impl Analyzer {
             connection.finish(ledger);
             ledger.finish(connection.last, connection.whose_turn());
         }
-        Diagnosis::new(info, self.table, self.steps)
+        let client = |index: u32| self.table.get(index).connection.client.unwrap_or(0);
+        let series = self.series.into_iter().map(|(index, series)| (index, series.finish(client(index))));
+        let series = series.collect();
+        Diagnosis::new(info, self.table, self.steps, series)
     }
 }
 

@@ -1,5 +1,6 @@
 //! One capture's result, turned into the report's objects one at a time.
 
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use tcpwhy_wire::Names;
@@ -9,8 +10,9 @@ use crate::detectors::{self, Subject};
 use crate::flow::connection::Connection as Flow;
 use crate::flow::half::{Half, NEVER, UNKNOWN};
 use crate::flow::release::PROMPT_PROOF;
+use crate::flow::series::Series;
 use crate::flow::table::{MOST, Record, Table};
-use crate::ledger::Lines;
+use crate::ledger::{Bookings, Lines};
 use crate::report::{
     Cadence, Capture, Connection, Exchanges, Finding, LedgerMs, Line, Ms, PerDirection, Protocol, Side,
     Source, Vantage,
@@ -22,6 +24,8 @@ pub struct Diagnosis {
     info: CaptureInfo,
     table: Table,
     steps: ClockSteps,
+    /// The packets of those connections that were recorded.
+    series: BTreeMap<u32, Series>,
     /// What the rules about the whole capture find: it takes a look at every connection, so it is done once.
     of_capture: OnceLock<Vec<Finding>>,
 }
@@ -36,8 +40,13 @@ const RHYTHM_MESSAGES: u64 = 8;
 const RHYTHM_EVENNESS: f64 = 0.5;
 
 impl Diagnosis {
-    pub(crate) fn new(info: CaptureInfo, table: Table, steps: ClockSteps) -> Self {
-        Self { info, table, steps, of_capture: OnceLock::new() }
+    pub(crate) fn new(
+        info: CaptureInfo,
+        table: Table,
+        steps: ClockSteps,
+        series: BTreeMap<u32, Series>,
+    ) -> Self {
+        Self { info, table, steps, series, of_capture: OnceLock::new() }
     }
 
     /// How many connections and UDP flows there are.
@@ -50,6 +59,26 @@ impl Diagnosis {
         self.len() == 0
     }
 
+    /// When the connection of that number waited for what: every interval of its ledger, whose lines sum to
+    /// [`Connection::ledger_ms`]. `None` where there is no such connection, or where the analyser was not asked to
+    /// record it ([`crate::Analyzer::recording`]).
+    pub fn bookings(&self, connection: u64) -> Option<Bookings> {
+        let index = self.index(connection)?;
+        let Record { connection, ledger } = self.table.get(index);
+        ledger.bookings(connection)
+    }
+
+    /// The packets of the connection of that number. `None` where there is no such connection, or where the analyser was
+    /// not asked to record it ([`crate::Analyzer::recording`]). That of a UDP flow is empty.
+    pub fn series(&self, connection: u64) -> Option<&Series> {
+        self.series.get(&self.index(connection)?)
+    }
+
+    /// Where the connection of that number is, if there is one.
+    fn index(&self, id: u64) -> Option<u32> {
+        u32::try_from(id).ok().filter(|index| (*index as usize) < self.len())
+    }
+
     pub(crate) fn info(&self) -> &CaptureInfo {
         &self.info
     }
@@ -58,8 +87,8 @@ impl Diagnosis {
         self.steps
     }
 
-    /// Time of the capture's first frame, ns.
-    pub(crate) fn origin(&self) -> i64 {
+    /// Time of the capture's first frame, ns: where the report's times begin.
+    pub fn origin(&self) -> i64 {
         self.info
             .span
             .map_or_else(|| self.table.iter().next().map_or(0, |first| first.connection.first), |span| span.0)
@@ -72,7 +101,7 @@ impl Diagnosis {
 
     /// The connection of that number, as rules see it.
     pub(crate) fn subject(&self, id: u64) -> Option<Subject<'_>> {
-        let index = u32::try_from(id).ok().filter(|index| (*index as usize) < self.len())?;
+        let index = self.index(id)?;
         Some(Subject::new(id, self.table.get(index), &self.info.names, self.origin()))
     }
 

@@ -11,8 +11,11 @@ const TOLERANCE_MS: f64 = 1e-3;
 /// For durations of years a millisecond as a floating point number is no finer than this share of it.
 const TOLERANCE_SHARE: f64 = 1e-12;
 
+/// The first connections of a capture are kept interval by interval; random packets make only some more.
+const RECORDED: u64 = 20;
+
 fn analysed(packets: &[Packet], batch: usize) -> Diagnosis {
-    let mut analyzer = Analyzer::new();
+    let mut analyzer = Analyzer::recording(0..RECORDED);
     packets.chunks(batch).for_each(|batch| analyzer.push(batch));
     let span = packets.first().zip(packets.last()).map(|(first, last)| (first.time, last.time));
     analyzer.finish(CaptureInfo { frames: packets.len() as u64, span, ..CaptureInfo::default() })
@@ -41,6 +44,30 @@ fn check_ledgers(diagnosis: &Diagnosis) -> Result<(), TestCaseError> {
     let capture = diagnosis.capture().ledger_ms;
     for line in Line::ALL {
         prop_assert!((capture.get(line) - sums[line as usize]).abs() <= tolerance(lived), "{}", line.name());
+    }
+    Ok(())
+}
+
+/// The kept intervals follow each other without a gap, none of them is empty, and each line's sum to the ledger's.
+fn check_bookings(diagnosis: &Diagnosis) -> Result<(), TestCaseError> {
+    for connection in diagnosis.connections() {
+        let Some(bookings) = diagnosis.bookings(connection.id) else {
+            prop_assert!(connection.id >= RECORDED);
+            continue;
+        };
+        prop_assert!(!bookings.is_coarse);
+        let mut sums = [0_i64; Line::ALL.len()];
+        for (number, booking) in bookings.intervals.iter().enumerate() {
+            prop_assert!(booking.from < booking.until, "{:?}", booking);
+            let next = bookings.intervals.get(number + 1).map(|next| next.from);
+            prop_assert!(next.is_none_or(|next| next == booking.until), "{:?}, then {:?}", booking, next);
+            sums[booking.line as usize] += booking.until - booking.from;
+        }
+        for line in Line::ALL {
+            let (kept, booked) = (sums[line as usize] as f64 / 1e6, connection.ledger_ms.get(line));
+            let off = (kept - booked).abs();
+            prop_assert!(off <= tolerance(booked), "{}: {kept} of {booked} ms", line.name());
+        }
     }
     Ok(())
 }
@@ -81,6 +108,7 @@ fn check_findings(diagnosis: &Diagnosis) -> Result<(), TestCaseError> {
 fn check(packets: &[Packet], batch: usize) -> Result<(), TestCaseError> {
     let diagnosis = analysed(packets, batch);
     check_ledgers(&diagnosis)?;
+    check_bookings(&diagnosis)?;
     check_findings(&diagnosis)
 }
 

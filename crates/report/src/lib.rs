@@ -8,6 +8,7 @@ pub mod json;
 pub mod number;
 pub mod page;
 pub mod plain;
+pub mod plot;
 pub mod rules;
 mod table;
 pub mod terminal;

@@ -2,7 +2,7 @@
 
 mod direction;
 mod programs;
-mod quantity;
+pub(crate) mod quantity;
 mod signals;
 mod sockets;
 mod summary;

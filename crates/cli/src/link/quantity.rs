@@ -59,7 +59,7 @@ pub(super) fn ordinal(text: &str) -> Result<u64, String> {
 }
 
 /// The number before the unit, times what the unit stands for.
-fn number_and_unit(text: &str, units: &[(&str, f64)], examples: &str) -> Result<f64, String> {
+pub(crate) fn number_and_unit(text: &str, units: &[(&str, f64)], examples: &str) -> Result<f64, String> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     let wrong = || format!("try {examples}");

@@ -3,5 +3,6 @@
 mod capture;
 mod exit_status;
 mod output;
+mod plot;
 mod run;
 mod stream;

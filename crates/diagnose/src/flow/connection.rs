@@ -56,8 +56,8 @@ pub struct Connection {
     pub(crate) handshake: i64,
     pub(crate) reset: bool,
     pub(crate) exchanges: Exchanges,
-    /// When and by whom data was last sent.
-    pub(crate) last_spoke: End,
+    /// By whom data was last sent: an [`End`], in one byte.
+    last_speaker: u8,
 }
 
 impl Connection {
@@ -80,7 +80,7 @@ impl Connection {
             handshake: 0,
             reset: false,
             exchanges: Exchanges::default(),
-            last_spoke: 0,
+            last_speaker: 0,
         }
     }
 
@@ -319,11 +319,17 @@ impl Connection {
         facts.take(Fact::Settled { until: self.unresolved_since(now) });
     }
 
+    /// By whom data was last sent.
+    #[inline]
+    pub(crate) fn last_spoke(&self) -> End {
+        End::from(self.last_speaker)
+    }
+
     #[inline]
     pub(crate) fn change_speaker(&mut self, from: End) {
-        if self.last_spoke != from {
+        if self.last_spoke() != from {
             self.halves[1 - from].run = 0;
-            self.last_spoke = from;
+            self.last_speaker = from as u8;
         }
     }
 
@@ -455,7 +461,7 @@ impl Connection {
     /// was seen at all.
     pub(crate) fn whose_turn(&self) -> Option<End> {
         let sent = self.halves[0].sent_at != NEVER || self.halves[1].sent_at != NEVER;
-        sent.then_some(1 - self.last_spoke)
+        sent.then_some(1 - self.last_spoke())
     }
 
     /// Publishes what is still open when the capture ends.

@@ -12,6 +12,7 @@ pub(crate) mod release;
 mod repair;
 pub(crate) mod rhythm;
 mod sequence;
+pub mod series;
 pub(crate) mod table;
 pub(crate) mod udp;
 

@@ -321,7 +321,7 @@ impl Connection {
         // The timer runs from the write on, or from the ACK of what was in flight.
         let armed = if half.sent_at > other.sent_at { since.max(arrived(half.freed_at)) } else { since };
         // An answer, or the tail of a message that was cut at the MSS; not a program that speaks every 200 ms.
-        let belongs = self.last_spoke != end || half.last_full || half.sent_at == NEVER;
+        let belongs = self.last_spoke() != end || half.last_full || half.sent_at == NEVER;
         let fits = since != NEVER && self.cork_time(end).contains(&(now - armed));
         let corked = !full && belongs && half.in_flight() == 0 && fits;
         if corked {
@@ -336,7 +336,7 @@ impl Connection {
     /// The program's own time before it answered the other side's data, or before a server went on with its answer.
     pub(crate) fn note_answer(&mut self, end: End, now: i64, number: u64, facts: &mut impl Facts) {
         let least = SLOW_ANSWER.max(self.reaction_part(end) / SLOW_SHARE);
-        if self.last_spoke == end {
+        if self.last_spoke() == end {
             return self.note_pause(end, now, number, least, facts);
         }
         let asked = &self.halves[1 - end];

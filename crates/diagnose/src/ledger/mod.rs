@@ -5,10 +5,12 @@
 //! bytes flowing, then data or its ACK travelling, then the program that spoke next. The lines sum to the
 //! duration because instants are booked one after the other and nowhere else.
 
+mod bookings;
 mod tally;
 mod ticks;
 mod timeline;
 
+pub use bookings::{Booking, Bookings};
 pub use tally::{Case, Tallies, Tally};
 pub(crate) use ticks::Ended;
 use timeline::{Claim, Rank, Slot, Timeline};
@@ -22,6 +24,16 @@ const CORK_SHARE: u64 = 4;
 
 /// ns on each line of the report.
 pub type Lines = [i64; Line::ALL.len()];
+
+/// What a slot's time is in the report.
+#[derive(Clone, Copy, Debug)]
+struct Meaning {
+    line: Line,
+    /// Where what is not on `line` belongs.
+    rest: Line,
+    /// How much of it is on `line`, 0 to 1.
+    share: f64,
+}
 
 /// One connection's ledger.
 #[derive(Debug)]
@@ -57,7 +69,8 @@ impl Ledger {
 
     fn speak(&mut self, end: End, time: i64) {
         let slot = if end == 0 { Slot::App0 } else { Slot::App1 };
-        self.timeline.claim(Claim { from: self.spoken, until: time, slot, rank: Rank::Program });
+        let whose = end as u8;
+        self.timeline.claim(Claim { from: self.spoken, until: time, slot, rank: Rank::Program, whose });
         self.spoken = self.spoken.max(time);
     }
 
@@ -81,46 +94,67 @@ impl Ledger {
         } else if wait.cause != Cause::Handshake {
             self.tallies.add(wait);
         }
-        self.timeline.claim(Claim { from: wait.from, until: wait.until, slot, rank });
+        let (from, until, whose) = (wait.from, wait.until, wait.end as u8);
+        self.timeline.claim(Claim { from, until, slot, rank, whose });
+    }
+
+    /// Keeps every interval that is booked from now on, for [`Ledger::bookings`].
+    pub(crate) fn record(&mut self) {
+        self.timeline.record();
     }
 
     /// The time of `connection`, whose ledger this is, on the report's lines. Sums to its duration.
     pub fn lines(&self, connection: &Connection) -> Lines {
         let mut lines = Lines::default();
-        let client = connection.client.unwrap_or(0);
-        let apps = if client == 0 { [Slot::App0, Slot::App1] } else { [Slot::App1, Slot::App0] };
-        let travels =
-            if client == 0 { [Slot::Travel0, Slot::Travel1] } else { [Slot::Travel1, Slot::Travel0] };
-        let journeys = self.true_share_of_journeys(connection);
-        for (index, line) in [Line::ClientApp, Line::ServerApp].into_iter().enumerate() {
-            let travelled = self.timeline.booked(travels[index]);
-            let network = part_of(travelled, journeys);
-            lines[Line::Network as usize] += network;
-            lines[line as usize] += self.timeline.booked(apps[index]) + travelled - network;
-        }
-        for (end, slot) in [Slot::Cork0, Slot::Cork1].into_iter().enumerate() {
-            let own = if end == client { Line::ClientApp } else { Line::ServerApp };
-            let line = if self.corked(connection, end) == Ended::ByTick { Line::Nagle } else { own };
-            lines[line as usize] += self.timeline.booked(slot);
-        }
-        let held = self.timeline.booked(Slot::Hold);
-        let nagle = part_of(held, connection.round_trip_share_of_holds());
-        lines[Line::Nagle as usize] += nagle;
-        lines[Line::DelayedAck as usize] = self.timeline.booked(Slot::DelayedAck) + held - nagle;
-        let plain = [
-            (Slot::Handshake, Line::Handshake),
-            (Slot::Queueing, Line::Queueing),
-            (Slot::Cwnd, Line::Cwnd),
-            (Slot::Rwnd, Line::Rwnd),
-            (Slot::Recovery, Line::Recovery),
-            (Slot::Rto, Line::Rto),
-            (Slot::Transfer, Line::Transfer),
-            (Slot::Unexplained, Line::Unexplained),
-        ];
-        for (slot, line) in plain {
-            lines[line as usize] += self.timeline.booked(slot);
+        for slot in Slot::ALL {
+            let booked = self.timeline.booked(slot);
+            if booked > 0 {
+                let Meaning { line, rest, share } = self.meaning(slot, connection);
+                let part = part_of(booked, share);
+                lines[line as usize] += part;
+                lines[rest as usize] += booked - part;
+            }
         }
         lines
+    }
+
+    /// Which lines the time on `slot` belongs to, now that the whole connection is known.
+    fn meaning(&self, slot: Slot, connection: &Connection) -> Meaning {
+        let app = |end: End| match connection.client.unwrap_or(0) == end {
+            true => Line::ClientApp,
+            false => Line::ServerApp,
+        };
+        let journey = |speaker: End| Meaning {
+            line: Line::Network,
+            rest: app(speaker),
+            share: self.true_share_of_journeys(connection),
+        };
+        let corked = |end: End| match self.corked(connection, end) {
+            Ended::ByTick => Line::Nagle,
+            _ => app(end),
+        };
+        let line = match slot {
+            Slot::Travel0 => return journey(0),
+            Slot::Travel1 => return journey(1),
+            Slot::Hold => {
+                let share = connection.round_trip_share_of_holds();
+                return Meaning { line: Line::Nagle, rest: Line::DelayedAck, share };
+            }
+            Slot::App0 => app(0),
+            Slot::App1 => app(1),
+            Slot::Cork0 => corked(0),
+            Slot::Cork1 => corked(1),
+            Slot::Handshake => Line::Handshake,
+            Slot::Queueing => Line::Queueing,
+            Slot::DelayedAck => Line::DelayedAck,
+            Slot::Cwnd => Line::Cwnd,
+            Slot::Rwnd => Line::Rwnd,
+            Slot::Recovery => Line::Recovery,
+            Slot::Rto => Line::Rto,
+            Slot::Transfer => Line::Transfer,
+            Slot::Unexplained => Line::Unexplained,
+        };
+        Meaning { line, rest: line, share: 1.0 }
     }
 
     /// What ended the waits of `end` that a cork's timer may have ended. Where its program takes long at other times
@@ -169,8 +203,8 @@ impl Facts for Ledger {
                 let (count, total) = &mut self.journeys[end];
                 *count = count.saturating_add(1);
                 *total += (until - from) as f32;
-                let slot = Slot::Travel0;
-                self.timeline.claim(Claim { from, until, slot, rank: Rank::Travelling });
+                let (slot, whose) = (Slot::Travel0, end as u8);
+                self.timeline.claim(Claim { from, until, slot, rank: Rank::Travelling, whose });
             }
             Fact::Spoke { end, time } => self.speak(end, time),
             Fact::Settled { until } => self.timeline.book_until(until.min(self.spoken)),

@@ -3,6 +3,8 @@
 //! The two directions resolve their waits at different moments, so claims arrive out of order. They wait in a
 //! short list until everything before some instant is known, and are then booked from the past forward.
 
+use super::bookings::Recorder;
+
 /// Where time is booked while a connection is being read. Finer than the report's lines in three places that
 /// only the whole connection can decide: who spoke after a journey (its part beyond the true base round trip
 /// was that program's), how much of a hold was the receiver's delayed ACK, and whether an answer after 200 ms
@@ -31,6 +33,33 @@ pub(crate) enum Slot {
 /// Number of slots.
 pub(crate) const SLOTS: usize = Slot::Unexplained as usize + 1;
 
+impl Slot {
+    /// Every slot.
+    pub(crate) const ALL: [Self; SLOTS] = [
+        Self::Handshake,
+        Self::App0,
+        Self::App1,
+        Self::Travel0,
+        Self::Travel1,
+        Self::Queueing,
+        Self::Hold,
+        Self::Cork0,
+        Self::Cork1,
+        Self::DelayedAck,
+        Self::Cwnd,
+        Self::Rwnd,
+        Self::Recovery,
+        Self::Rto,
+        Self::Transfer,
+        Self::Unexplained,
+    ];
+
+    /// Whether each stretch of it is divided between two lines in the end.
+    pub(crate) fn is_divided(self) -> bool {
+        matches!(self, Self::Hold | Self::Travel0 | Self::Travel1)
+    }
+}
+
 /// Whose claim counts where several cover one instant; the lower rank wins, then the earlier beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Rank {
@@ -51,6 +80,8 @@ pub(crate) struct Claim {
     pub(crate) until: i64,
     pub(crate) slot: Slot,
     pub(crate) rank: Rank,
+    /// The end that waits or whose data or program it is.
+    pub(crate) whose: u8,
 }
 
 /// Claims kept at once: a blocked one of each direction, and travelling, flowing and program claims around
@@ -65,13 +96,26 @@ pub(crate) struct Timeline {
     booked: [i64; SLOTS],
     claims: [Claim; CLAIMS],
     count: u8,
+    /// Keeps what is booked, where somebody asked for it.
+    recorder: Option<Box<Recorder>>,
 }
 
 impl Timeline {
     /// A timeline that begins at `first`.
     pub(crate) fn new(first: i64) -> Self {
-        let none = Claim { from: first, until: first, slot: Slot::Unexplained, rank: Rank::Program };
-        Self { frontier: first, booked: [0; SLOTS], claims: [none; CLAIMS], count: 0 }
+        let none =
+            Claim { from: first, until: first, slot: Slot::Unexplained, rank: Rank::Program, whose: 0 };
+        Self { frontier: first, booked: [0; SLOTS], claims: [none; CLAIMS], count: 0, recorder: None }
+    }
+
+    /// Keeps every interval that is booked from now on.
+    pub(crate) fn record(&mut self) {
+        self.recorder.get_or_insert_default();
+    }
+
+    /// What was kept.
+    pub(super) fn recorder(&self) -> Option<&Recorder> {
+        self.recorder.as_deref()
     }
 
     /// ns booked on a slot.
@@ -110,11 +154,20 @@ impl Timeline {
             return;
         }
         while self.frontier < until {
-            let (slot, stop) = self.strongest(until);
-            self.booked[slot as usize] += stop - self.frontier;
-            self.frontier = stop;
+            let (slot, whose, stop) = self.strongest(until);
+            self.book(slot, whose, stop);
         }
         self.drop_spent();
+    }
+
+    /// Moves the frontier: the one place where time is booked.
+    #[inline]
+    fn book(&mut self, slot: Slot, whose: u8, until: i64) {
+        self.booked[slot as usize] += until - self.frontier;
+        if let Some(recorder) = &mut self.recorder {
+            recorder.take(slot, whose, self.frontier, until);
+        }
+        self.frontier = until;
     }
 
     /// The common case, a single claim up to this very instant: no search.
@@ -123,16 +176,15 @@ impl Timeline {
         let only = self.claims[0];
         let fits = self.count == 1 && only.from <= self.frontier && only.until == until;
         if fits && only.rank != Rank::Travelling {
-            self.booked[only.slot as usize] += until - self.frontier;
-            self.frontier = until;
+            self.book(only.slot, only.whose, until);
             self.count = 0;
             return true;
         }
         false
     }
 
-    /// Which slot the instant at the frontier belongs to, and until when that holds.
-    fn strongest(&self, until: i64) -> (Slot, i64) {
+    /// Which slot the instant at the frontier belongs to, whose it is, and until when that holds.
+    fn strongest(&self, until: i64) -> (Slot, u8, i64) {
         let mut stop = until;
         let mut best: Option<&Claim> = None;
         let mut speaker = None;
@@ -148,14 +200,14 @@ impl Timeline {
                 }
             }
         }
-        let Some(best) = best else { return (Slot::Unexplained, stop) };
+        let Some(best) = best else { return (Slot::Unexplained, 0, stop) };
         let mut slot = best.slot;
         stop = stop.min(best.until);
         if let (Slot::Travel0, Some(speaker)) = (best.slot, speaker) {
             slot = if speaker.slot == Slot::App1 { Slot::Travel1 } else { Slot::Travel0 };
             stop = stop.min(speaker.until);
         }
-        (slot, stop)
+        (slot, best.whose, stop)
     }
 
     fn drop_spent(&mut self) {
@@ -183,7 +235,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn claim(from: i64, until: i64, slot: Slot, rank: Rank) -> Claim {
-        Claim { from, until, slot, rank }
+        Claim { from, until, slot, rank, whose: 0 }
     }
 
     #[test]

@@ -73,6 +73,11 @@ pub fn write(out: &mut impl io::Write, source: &dyn Source, options: &Options) -
     write_hint(page, &survey, &verdict)
 }
 
+/// The verdict alone, without colour: what the text says first.
+pub fn verdict(source: &dyn Source) -> String {
+    Verdict::of(&Survey::of(source, 1)).text().replace(GLUE, " ")
+}
+
 /// The capture on a line or two, and what its reader must know.
 fn write_capture(page: &mut Page<'_>, survey: &Survey) -> io::Result<()> {
     const INDENT: &str = "  ";

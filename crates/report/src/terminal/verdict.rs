@@ -54,6 +54,11 @@ impl Verdict {
         page.hanging(&format!("{sign} "), format!("{} {}", page.ink.bold(&self.head), self.detail).trim_end())
     }
 
+    /// All of it as plain text.
+    pub(super) fn text(&self) -> String {
+        format!("{} {}", self.head, self.detail).trim_end().to_owned()
+    }
+
     /// The connection it is about.
     pub(super) fn connection(&self) -> Option<u64> {
         self.about.and_then(|(_, connection, _)| connection)
