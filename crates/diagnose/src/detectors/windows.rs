@@ -23,6 +23,9 @@ const SHARE_OF_LIFE: i64 = 20;
 /// …or, on connections that live long, from this much time on. ns.
 const LARGE_COST: i64 = 1_000_000_000;
 
+/// The bandwidth for which advice names a buffer size, bits a second: a modest link of today.
+pub(crate) const TARGET_RATE: i64 = 100_000_000;
+
 /// Waits of one sender for its receiver's window.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Windows<'a> {

@@ -68,8 +68,12 @@ impl Ledger {
             Cause::CorkTimeout if wait.end == 0 => (Slot::Cork0, Rank::Blocked),
             Cause::CorkTimeout => (Slot::Cork1, Rank::Blocked),
             Cause::DelayedAck => (Slot::DelayedAck, Rank::Blocked),
-            Cause::CongestionWindow => (Slot::Cwnd, Rank::Blocked),
-            Cause::ReceiveWindow | Cause::ZeroWindow | Cause::Unread => (Slot::Rwnd, Rank::Blocked),
+            Cause::CongestionWindow | Cause::SlowStart | Cause::IdleRestart => (Slot::Cwnd, Rank::Blocked),
+            Cause::ReceiveWindow
+            | Cause::ZeroWindow
+            | Cause::Unread
+            | Cause::SendBuffer
+            | Cause::SillyWindow => (Slot::Rwnd, Rank::Blocked),
             Cause::Recovery => (Slot::Recovery, Rank::Blocked),
             Cause::Timeout | Cause::UnseenTimeout | Cause::SynTimeout => (Slot::Rto, Rank::Blocked),
             Cause::Queueing => (Slot::Queueing, Rank::Travelling),
@@ -87,7 +91,7 @@ impl Ledger {
     /// The time of `connection`, whose ledger this is, on the report's lines. Sums to its duration.
     pub fn lines(&self, connection: &Connection) -> Lines {
         let mut lines = Lines::default();
-        let client = connection.client.unwrap_or(0);
+        let client = connection.client().unwrap_or(0);
         let apps = if client == 0 { [Slot::App0, Slot::App1] } else { [Slot::App1, Slot::App0] };
         let travels =
             if client == 0 { [Slot::Travel0, Slot::Travel1] } else { [Slot::Travel1, Slot::Travel0] };
