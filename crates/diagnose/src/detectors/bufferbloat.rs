@@ -162,3 +162,76 @@ fn fixes(subject: &Subject<'_>, end: End, filler: Filler) -> Vec<Fix> {
     }
     fixes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Talk, findings};
+    use crate::report::{Blamed, Severity};
+
+    /// An upload of 600 segments with forty of them on their way, through a link that takes 12 ms for each and a path of
+    /// `base` ms: seen at the client. The receiver ACKs every second one.
+    fn upload(base: u64) -> String {
+        let mut talk = Talk::near_client(base * 1_000);
+        let arrives = |segment: u64| 21_000 + base * 1_000 + 12_000 * segment;
+        for segment in 0..600 {
+            let free = if segment < 40 { 21_000 + base * 1_000 } else { arrives((segment - 40) | 1) };
+            talk.data(free + 10 + 10 * (segment % 40), true, 1_460);
+            if segment % 2 == 1 {
+                talk.ack_of(arrives(segment), false, (segment + 1) * 1_460);
+            }
+        }
+        talk.text()
+    }
+
+    #[test]
+    fn forty_segments_in_front_of_a_slow_link_are_a_queue_of_its_own() {
+        let found = findings("bufferbloat", &upload(20));
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((found.blame.side, found.severity), (Blamed::Network, Severity::Advice));
+        // 40 segments of 12 ms, less what is on the path.
+        assert!((400.0..=480.0).contains(&found.worst_ms.0), "{found:?}");
+        // 1,460 bytes in 12 ms.
+        assert!(found.summary.contains("at 973 kbit/s"), "{}", found.summary);
+        assert!(
+            found.summary.contains("fills it with its own data, up to 58,400 bytes"),
+            "{}",
+            found.summary
+        );
+    }
+
+    #[test]
+    fn a_path_that_is_as_long_has_no_queue() {
+        let mut talk = Talk::near_client(480_000);
+        for round in 0..8 {
+            let start = 500_000 + 480_100 * round;
+            talk.flight(start, true, 40);
+            talk.ack(start + 480_050, false);
+        }
+        assert!(findings("bufferbloat", &talk.text()).is_empty());
+    }
+
+    #[test]
+    fn what_meets_a_queue_with_nothing_of_its_own_in_it_meets_others() {
+        let mut talk = Talk::near_client(20_000);
+        for message in 0..6 {
+            let start = 100_000 + 1_000_000 * message;
+            talk.flight(start, true, 4);
+            talk.ack(start + 320_000, false);
+        }
+        let found = findings("bufferbloat", &talk.text());
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert!(found.summary.contains("Others fill it"), "{}", found.summary);
+        assert!(found.summary.contains("A queue of 300 ms on average"), "{}", found.summary);
+    }
+
+    #[test]
+    fn one_late_ack_for_a_single_segment_is_the_receivers() {
+        let mut talk = Talk::near_client(20_000);
+        for message in 0..6 {
+            let start = 100_000 + 1_000_000 * message;
+            talk.data(start, true, 1_460);
+            talk.ack(start + 220_000, false);
+        }
+        assert!(findings("bufferbloat", &talk.text()).is_empty());
+    }
+}

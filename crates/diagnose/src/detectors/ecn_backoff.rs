@@ -19,8 +19,9 @@ rule! {
     /// ## How it is detected
     /// The receiver's segments carried ECE after the handshake, and data of the sender CWR. Marks are counted by the
     /// echo's beginnings, since the receiver repeats it. The cost is what the sender then waited for its
-    /// congestion window, up to the base round trip each time: `cwnd` on the ledger that is neither slow start nor a
-    /// restart after idle. Flags of a few single segments, without both halves of the conversation, prove nothing and
+    /// congestion window while round trips were the base one, up to that each time: `cwnd` on the ledger that is neither
+    /// slow start nor a restart after idle. As long as a queue keeps the path busy, waiting costs nothing, and from afar
+    /// that cannot be told. Flags of a few single segments, without both halves of the conversation, prove nothing and
     /// are not told. In captures of accurate ECN (RFC 9768) the same bits count differently; where there is no CWR nothing is
     /// said.
     ///
@@ -73,7 +74,8 @@ fn finding(subject: &Subject<'_>, end: End, marks: &Marks) -> Finding {
 
 fn summary(subject: &Subject<'_>, end: End, marks: &Marks) -> String {
     let waited = match marks.waits {
-        0 => "It never had to stop for it.".to_owned(),
+        0 => "What it waited for its window afterwards, if anything, was no loss that the capture shows."
+            .to_owned(),
         waits => format!(
             "After that it waited {} for its congestion window, {} in all, {} of the connection's life.",
             times(u64::from(waits)),
@@ -100,4 +102,52 @@ fn fixes() -> Vec<Fix> {
               one flow of CUBIC."
             .to_owned(),
     }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Talk, findings};
+    use crate::report::{Blamed, Severity};
+
+    /// Seed text: segments with CWR of four connections, one or two of each.
+    const LONE_FLAGS: &str = include_str!("../../../../examples/ecn-cwr.txt");
+
+    /// An upload on a path of 100 ms whose flight of 40 segments is marked; the sender tells that it has halved its window.
+    fn upload(told: bool) -> String {
+        let mut talk = Talk::near_client(100_000);
+        talk.flight(101_000, true, 40);
+        talk.line(201_500, false, "[.E], ack 29201, win 502, length 0");
+        talk.line(201_550, false, "[.E], ack 58401, win 502, length 0");
+        let flags = if told { "[.W]" } else { "[.]" };
+        talk.line(201_600, true, &format!("{flags}, seq 58401:59861, ack 1, win 502, length 1460"));
+        for round in 0..4 {
+            let start = 59_861 + round * 29_200;
+            for number in 0..20 {
+                let (us, seq) = (201_610 + 101_000 * round + 10 * number, start + 1_460 * number);
+                talk.line(us, true, &format!("[.], seq {seq}:{}, ack 1, win 502, length 1460", seq + 1_460));
+            }
+            talk.ack_of(302_600 + 101_000 * round, false, start - 1 + 29_200);
+        }
+        talk.text()
+    }
+
+    #[test]
+    fn a_marked_flight_halves_the_window() {
+        let found = findings("ecn-backoff", &upload(true));
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((found.blame.side, found.count, found.severity), (Blamed::Network, 1, Severity::Advice));
+        // Three rounds, each from 190 µs after its first segment to the next one's first.
+        assert!((found.cost_ms.0 - 3.0 * 100.81).abs() < 0.01, "{:?}", found.cost_ms);
+        assert!(found.summary.contains("once, in 2 segments"), "{}", found.summary);
+    }
+
+    #[test]
+    fn an_echo_that_no_sender_answers_is_no_backoff() {
+        assert!(findings("ecn-backoff", &upload(false)).is_empty());
+    }
+
+    #[test]
+    fn single_segments_with_cwr_prove_nothing() {
+        assert!(findings("ecn-backoff", LONE_FLAGS).is_empty());
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::rule::{Check, rule};
 use super::subject::{Subject, counted, human, percent, times};
-use super::windows::matters;
+use super::windows::matters_after_pauses;
 use crate::diagnosis::ms;
 use crate::flow::fact::{Cause, End};
 use crate::flow::flight::Rounds;
@@ -44,7 +44,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for end in 0..2 {
         let Some(sending) = subject.connection.sending(end) else { continue };
         if let Some(tally) = subject.tally(Cause::IdleRestart, end)
-            && matters(subject, tally.total)
+            && matters_after_pauses(subject, tally.total)
         {
             findings.push(finding(subject, end, tally, &sending.flights.reopening));
         }
@@ -103,4 +103,70 @@ fn fixes(subject: &Subject<'_>, end: End) -> Vec<Fix> {
                 .to_owned(),
         },
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Talk, findings};
+    use crate::report::Blamed;
+
+    const ROUND: u64 = 51_000;
+
+    /// Flights of one upload on a path of 50 ms, each ACKed as a whole.
+    fn send(talk: &mut Talk, start: u64, flights: &[u64]) {
+        for (round, segments) in flights.iter().enumerate() {
+            talk.flight(start + ROUND * round as u64, true, *segments);
+            talk.ack(start + ROUND * (round as u64 + 1) - 50, false);
+        }
+    }
+
+    /// Four flights, a pause of so many ms, and these.
+    fn with_pause(pause: u64, flights: &[u64]) -> String {
+        let mut talk = Talk::near_client(50_000);
+        send(&mut talk, 51_000, &[10, 20, 40, 30]);
+        send(&mut talk, 51_000 + 4 * ROUND + pause * 1_000, flights);
+        talk.text()
+    }
+
+    #[test]
+    fn a_burst_after_a_pause_begins_with_ten_segments_again() {
+        let found = findings("idle-restart", &with_pause(1_000, &[10, 20, 40, 3]));
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((found.count, found.blame.side), (1, Blamed::Client));
+        // Three stops of a round, less the 90, 190 and 390 µs that the flights took.
+        assert!((found.cost_ms.0 - (153.0 - 0.67)).abs() < 0.001, "{:?}", found.cost_ms);
+        // 40 segments that were ACKed have opened a window of 80.
+        assert!(found.summary.contains("at least 116,800 bytes to 14,600 bytes"), "{}", found.summary);
+        assert!(found.summary.contains("3 round trips"), "{}", found.summary);
+    }
+
+    #[test]
+    fn a_window_that_was_kept_takes_the_whole_burst() {
+        assert!(findings("idle-restart", &with_pause(1_000, &[44, 10])).is_empty());
+        assert!(findings("idle-restart", &with_pause(1_000, &[44])).is_empty());
+    }
+
+    #[test]
+    fn a_program_that_sends_little_after_a_pause_waits_for_nothing() {
+        assert!(findings("idle-restart", &with_pause(1_000, &[8])).is_empty());
+    }
+
+    #[test]
+    fn no_timeout_has_passed_in_a_short_pause() {
+        assert!(findings("idle-restart", &with_pause(150, &[10, 20, 40, 3])).is_empty());
+    }
+
+    #[test]
+    fn a_receive_window_that_has_shrunk_in_the_pause_is_the_receivers() {
+        let mut talk = Talk::near_client(50_000);
+        send(&mut talk, 51_000, &[10, 20, 40, 30]);
+        let start = 1_400_000;
+        // 114 × 128 bytes: ten segments, less 8 bytes.
+        talk.ack_with(start - 700_000, false, 115);
+        for round in 0..4 {
+            talk.flight(start + ROUND * round, true, 10);
+            talk.ack_with(start + ROUND * (round + 1) - 50, false, 115);
+        }
+        assert!(findings("idle-restart", &talk.text()).is_empty());
+    }
 }

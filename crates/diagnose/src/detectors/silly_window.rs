@@ -111,3 +111,47 @@ fn fixes(subject: &Subject<'_>, end: End) -> Vec<Fix> {
         },
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Talk, findings};
+    use crate::report::Blamed;
+
+    /// An upload fills the server's window; from then on its program reads so many units of 128 bytes every 30 ms, of which
+    /// the server tells at once, and the client fills what it is told of.
+    fn upload(units: u64) -> String {
+        let mut talk = Talk::near_client(10_000);
+        talk.flight(11_000, true, 44);
+        talk.ack_with(21_500, false, 0);
+        for read in 0..10 {
+            let now = 50_000 + 30_000 * read;
+            talk.ack_with(now, false, units);
+            let mut room = units * 128;
+            while room > 0 {
+                let len = room.min(1_460);
+                talk.data(now + 50, true, len);
+                room -= len;
+            }
+            talk.ack_with(now + 10_100, false, 0);
+        }
+        talk.text()
+    }
+
+    #[test]
+    fn windows_of_128_bytes_are_filled_with_segments_of_128_bytes() {
+        let found = findings("silly-window", &upload(1));
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((found.count, found.blame.side), (10, Blamed::Server));
+        assert!(found.summary.contains("where 1,460 would fit"), "{}", found.summary);
+        for other in ["zero-window", "small-receive-window"] {
+            assert!(findings(other, &upload(1)).is_empty(), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_receiver_that_waits_for_room_for_a_segment_is_only_slow() {
+        let text = upload(12);
+        assert!(findings("silly-window", &text).is_empty());
+        assert_eq!(findings("zero-window", &text).len(), 1);
+    }
+}

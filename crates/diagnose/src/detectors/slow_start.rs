@@ -182,3 +182,64 @@ fn larger_window(subject: &Subject<'_>, end: End, window: u64, saved: u64, time:
         ),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Talk, findings};
+    use crate::report::{Blamed, Severity};
+
+    /// An upload on a path of 100 ms in these flights, in segments; each is ACKed as a whole and followed by the next.
+    fn upload(flights: &[u64]) -> String {
+        let mut talk = Talk::near_client(100_000);
+        for (round, segments) in flights.iter().enumerate() {
+            let start = 101_000 + 101_000 * round as u64;
+            talk.flight(start, true, *segments);
+            talk.ack(start + 100_950, false);
+        }
+        talk.text()
+    }
+
+    #[test]
+    fn three_flights_that_double_are_three_round_trips_of_slow_start() {
+        let found = findings("slow-start", &upload(&[10, 20, 40, 5]));
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((found.severity, found.count), (Severity::Note, 3));
+        assert_eq!(
+            (found.blame.side, found.blame.address.as_deref()),
+            (Blamed::Client, Some("10.0.0.1:40000"))
+        );
+        // From each flight's last segment (90, 190 and 390 µs after its first) to the next flight: 101 ms less that.
+        assert!((found.cost_ms.0 - (303.0 - 0.67)).abs() < 0.001, "{:?}", found.cost_ms);
+        assert!(found.summary.contains("began with 10 segments (14,600 bytes)"), "{}", found.summary);
+        // 75 segments: with 32 first, then 43.
+        assert!(
+            found.fixes[1].how.contains("initcwnd 32")
+                && found.fixes[1].how.contains("2 round trips here, 200 ms")
+        );
+    }
+
+    #[test]
+    fn an_initial_window_of_two_is_worth_advice() {
+        let found = findings("slow-start", &upload(&[2, 4, 8, 16, 1]));
+        assert_eq!((found[0].severity, found[0].count), (Severity::Advice, 4));
+        // 31 segments: 10, then 20, then 1.
+        assert!(found[0].fixes[0].how.contains("initcwnd 32"), "{:?}", found[0].fixes);
+        assert!(found[0].fixes[1].how.contains("2 round trips here"), "{:?}", found[0].fixes);
+    }
+
+    #[test]
+    fn a_window_that_does_not_open_is_not_slow_start() {
+        assert!(findings("slow-start", &upload(&[10, 10, 10, 10])).is_empty());
+    }
+
+    #[test]
+    fn what_fits_into_the_first_window_waits_for_nothing() {
+        assert!(findings("slow-start", &upload(&[10])).is_empty());
+    }
+
+    #[test]
+    fn after_a_connections_beginning_flights_may_be_of_any_age() {
+        let text: String = upload(&[10, 20, 40, 5]).lines().skip(3).map(|line| format!("{line}\n")).collect();
+        assert!(findings("slow-start", &text).is_empty());
+    }
+}

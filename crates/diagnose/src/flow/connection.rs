@@ -197,6 +197,9 @@ impl Connection {
             return;
         }
         let waited = now - sender.sent_at;
+        if acked.before == sender.sent_at {
+            self.note_first_ack(1 - from, now);
+        }
         if acked.sampled && self.may_be_queued(1 - from) {
             self.note_round_trip(1 - from, acked.bytes, acked.was_in_flight, number, now);
         }

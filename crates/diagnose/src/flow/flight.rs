@@ -30,6 +30,9 @@ const SHRUNK_SHARE: u64 = 2;
 /// at least (RFC 9438 section 4.3), four segments in as many.
 const PLATEAU: u32 = 8;
 
+/// On a path shorter than this a program that is woken late explains a stop as well as its buffer does. ns.
+const SHORT_PATH: i64 = 4 * RELEASE_TOLERANCE;
+
 /// How the congestion window develops, as far as flights show it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Growth {
@@ -58,10 +61,14 @@ pub(crate) struct Flights {
     last: u64,
     /// The largest one since something reduced the window.
     largest: u64,
+    /// It has been reduced since the last stop, so that the present flight may be larger than it now allows.
+    is_reduced: bool,
     /// Most bytes that were on their way at a stop since then, where the capture can tell.
     peak: u64,
     /// What had been open before the silence that the present burst followed; 0 where there was none.
     open_before: u64,
+    /// When the first ACK since the last segment came.
+    acked_at: i64,
     /// Retransmissions known of.
     retransmitted: u32,
     /// Rounds of slow start from the connection's beginning or a timeout, and from silences.
@@ -94,12 +101,14 @@ pub(crate) struct Rounds {
 pub(crate) struct Buffer {
     /// How many.
     pub(crate) stops: u32,
-    /// Least and most bytes that were on their way at them.
+    /// Those at which ACKs had made room before, and the sender did not use it.
+    pub(crate) unanswered: u32,
+    /// Least and most bytes that were on their way at their ends.
     pub(crate) least: u64,
     pub(crate) most: u64,
     /// What the congestion window has been shown to allow, bytes.
     pub(crate) allowed: u64,
-    /// Rounds in a row with the same amount on its way, that amount, and the time they waited so far, ns.
+    /// Rounds in a row with the same amount on its way, and that amount.
     level_rounds: u32,
     level: u64,
     /// Stops that were a plateau's: nothing shows there that the congestion window allows more.
@@ -115,8 +124,10 @@ impl Default for Flights {
             from: 0,
             last: 0,
             largest: 0,
+            is_reduced: false,
             peak: 0,
             open_before: 0,
+            acked_at: NEVER,
             retransmitted: 0,
             opening: Rounds::default(),
             reopening: Rounds::default(),
@@ -137,8 +148,8 @@ struct Stop {
     /// Bytes sent since the stop before, and the sequence number of what comes next.
     flight: u64,
     next: u64,
-    /// Bytes on their way, where the capture was made at the sender and nothing but an ACK can have ended the stop.
-    left: Option<u64>,
+    /// What was on its way, where the capture was made at the sender and nothing but an ACK can have ended the stop.
+    left: Option<Left>,
     /// A full segment, bytes.
     full: u64,
     /// Retransmissions so far, and whether a timer set off the last one.
@@ -148,6 +159,16 @@ struct Stop {
     is_whole: bool,
     /// The sender has reduced its window on marks.
     was_marked: bool,
+}
+
+/// What was on its way of a sender that had stopped for a round trip.
+#[derive(Clone, Copy, Debug)]
+struct Left {
+    /// When it stopped, and when the ACK came that it went on with, bytes.
+    at_stop: u64,
+    at_end: u64,
+    /// Two full segments or more had been ACKed before, and it had not gone on with that.
+    is_unanswered: bool,
 }
 
 impl Rounds {
@@ -167,7 +188,7 @@ impl Rounds {
 impl Flights {
     /// The sender told that it has reduced its window.
     pub(crate) fn reduced(&mut self) {
-        (self.growth, self.last, self.largest, self.peak) = (Growth::Steady, 0, 0, 0);
+        (self.growth, self.last, self.is_reduced) = (Growth::Steady, 0, true);
     }
 
     /// The sender's program speaks at `now` after `silence` ns without data, with nothing on its way.
@@ -208,14 +229,23 @@ impl Flights {
         (self.round_at, self.partial, self.from) = (stop.now, 0, stop.next);
         self.note_losses(stop);
         self.note_silence(flight, stop);
-        let cause = if self.has_grown(flight) {
+        // A sender that reduces its window leaves ACKs unanswered until less is on its way.
+        let is_unanswered = !stop.was_marked && stop.left.is_some_and(|left| left.is_unanswered);
+        let cause = if is_unanswered {
+            self.retract();
+            self.buffer_or_window(stop)
+        } else if self.has_grown(flight) {
             self.climb(flight)
         } else {
+            self.retract();
             (self.growth, self.last) = (Growth::Steady, 0);
             self.buffer_or_window(stop)
         };
         self.largest = self.largest.max(flight);
-        self.peak = self.peak.max(stop.left.unwrap_or(0));
+        self.peak = self.peak.max(stop.left.map_or(0, |left| left.at_stop));
+        if std::mem::take(&mut self.is_reduced) {
+            (self.largest, self.peak) = (0, 0);
+        }
         cause
     }
 
@@ -241,6 +271,13 @@ impl Flights {
 
     fn has_grown(&self, flight: u64) -> bool {
         self.growth != Growth::Steady && flight >= self.last + self.last / GROWN_SHARE
+    }
+
+    /// Takes back the first round of slow start if no other has followed: that window was not opening.
+    fn retract(&mut self) {
+        if self.growth == Growth::Opening && self.last > 0 && self.opening.count == 1 {
+            self.opening.count = 0;
+        }
     }
 
     /// Counts a round of slow start whose flight was so many bytes.
@@ -269,26 +306,28 @@ impl Flights {
         self.cause()
     }
 
-    /// A stop without slow start: the congestion window's, unless that has been larger and nothing reduced it, or there
-    /// has been the same amount on its way for long.
+    /// A stop that was not slow start's, or whose sender left ACKs unanswered: the congestion window's, unless that had
+    /// room, or has been larger and nothing reduced it, or there has been the same amount on its way for long.
     fn buffer_or_window(&mut self, stop: &Stop) -> Cause {
         let Some(left) = stop.left else { return Cause::CongestionWindow };
         let buffer = &mut self.buffer;
-        if left.abs_diff(buffer.level) <= stop.full {
+        if left.at_stop.abs_diff(buffer.level) <= stop.full {
             buffer.level_rounds += 1;
         } else {
-            (buffer.level, buffer.level_rounds) = (left, 1);
+            (buffer.level, buffer.level_rounds) = (left.at_stop, 1);
         }
-        let has_shrunk = left <= self.peak / SHRUNK_SHARE;
+        let has_shrunk = left.at_stop <= self.peak / SHRUNK_SHARE;
         let is_level = buffer.level_rounds > PLATEAU && self.retransmitted == 0 && !stop.was_marked;
-        if !has_shrunk && !is_level {
+        let is_unanswered = left.is_unanswered && !stop.was_marked;
+        if !is_unanswered && !has_shrunk && !is_level {
             return Cause::CongestionWindow;
         }
-        buffer.level_stops += u32::from(!has_shrunk);
-        buffer.least = if buffer.stops == 0 { left } else { buffer.least.min(left) };
-        buffer.most = buffer.most.max(left);
+        buffer.unanswered += u32::from(is_unanswered);
+        buffer.level_stops += u32::from(!is_unanswered && !has_shrunk);
+        buffer.least = if buffer.stops == 0 { left.at_end } else { buffer.least.min(left.at_end) };
+        buffer.most = buffer.most.max(left.at_end);
         buffer.stops += 1;
-        buffer.allowed = buffer.allowed.max(self.peak);
+        buffer.allowed = buffer.allowed.max(self.peak).max(left.at_stop);
         Cause::SendBuffer
     }
 }
@@ -334,10 +373,14 @@ impl Connection {
             is_whole,
             was_marked: false,
         };
+        // Behind a queue the path is busy while the sender waits, and from afar the queue cannot be seen.
+        let is_near = self.reaction_part(end) <= RELEASE_TOLERANCE;
+        let is_unqueued = is_near && half.rtt <= base + base / 4 + RELEASE_TOLERANCE;
         let sending = self.sending_mut(end);
         let was_marked = sending.marks.reductions > 0;
+        let is_after = !sending.flights.is_reduced;
         let cause = sending.flights.stopped(&Stop { was_marked, ..stop });
-        if was_marked && cause == Cause::CongestionWindow {
+        if was_marked && is_after && is_unqueued && cause == Cause::CongestionWindow {
             let waited = (now - stop.sent_at).min(base + base / 4);
             sending.marks.waits = sending.marks.waits.saturating_add(1);
             sending.marks.waited += waited;
@@ -346,18 +389,32 @@ impl Connection {
         cause
     }
 
-    /// Bytes that were on their way when the sender at `end` stopped, if the capture was made there, the path has been empty
-    /// since, and nothing but the pure ACK that came can have let it go on: no answer that its program was waiting
+    /// What was on its way when the sender at `end` stopped, if the capture was made there, nothing has left for most of a
+    /// round trip, and only the pure ACK that came can have let it go on: no answer that its program was waiting
     /// for, and room in the receiver's window all along.
-    fn left_behind(&self, end: End, now: i64, base: i64) -> Option<u64> {
+    fn left_behind(&self, end: End, now: i64, base: i64) -> Option<Left> {
         let (half, other) = (&self.halves[end], &self.halves[1 - end]);
         let is_near = self.reaction_part(end) <= RELEASE_TOLERANCE;
         let is_alone = half.freed_pure && other.sent_at < half.sent_at;
-        let is_whole_round = now - half.sent_at >= base * ROUND_QUARTERS / 4;
-        let left = u64::from((half.next as u32).wrapping_sub(self.sent_acked[end]));
+        let is_whole_round = base >= SHORT_PATH && now - half.sent_at >= base * ROUND_QUARTERS / 4;
+        let at_stop = u64::from((half.next as u32).wrapping_sub(self.sent_acked[end]));
+        let full = u64::from(half.full_size());
         let room = half.window_before().min(half.edge.saturating_sub(half.acked));
-        let had_room = half.scale_known && left + 2 * u64::from(half.full_size()) <= room;
-        (is_near && is_alone && is_whole_round && had_room).then_some(left)
+        if !(is_near && is_alone && is_whole_round && half.scale_known && at_stop + 2 * full <= room) {
+            return None;
+        }
+        let at_end = (half.next + u64::from(half.freed_bytes)).saturating_sub(half.acked);
+        let first_ack = self.sending(end).map_or(NEVER, |sending| sending.flights.acked_at);
+        let was_late = first_ack > half.sent_at && now - first_ack > RELEASE_TOLERANCE;
+        Some(Left { at_stop, at_end, is_unanswered: was_late && at_stop.saturating_sub(at_end) >= 2 * full })
+    }
+
+    /// An ACK for what `end` sends came, the first since it sent last.
+    #[inline]
+    pub(crate) fn note_first_ack(&mut self, end: End, now: i64) {
+        if let Some(sending) = &mut self.sending {
+            sending[end].flights.acked_at = now;
+        }
     }
 
     /// The sender at `end` stopped because the receiver's window was full, and goes on at `now`.

@@ -245,7 +245,8 @@ impl Connection {
         }
         // A queue lets ACKs through one after the other; one ACK for all, late, was held by the receiver.
         let alone = half.freed_bytes < 2 * half.full_size() || half.in_flight() == 0;
-        let held = alone && now - since - base >= ack_held(base);
+        // A sender that left ACKs unanswered did not wait for the last of them.
+        let held = alone && cause != Cause::SendBuffer && now - since - base >= ack_held(base);
         let rest = match held {
             true if half.freed_without_reading() => Cause::Unread,
             true => Cause::DelayedAck,

@@ -43,6 +43,10 @@ pub struct Run {
     pub initial_window: Option<u32>,
     /// Whether receive windows begin as large as any transfer here, instead of as small as the kernel begins.
     pub wide_windows: bool,
+    /// Whether the hosts keep their congestion windows while nothing is sent.
+    pub keeps_window: bool,
+    /// Whether both hosts ask for ECN.
+    pub ecn: bool,
     /// Seed of the link's chances.
     pub seed: u64,
 }
@@ -63,6 +67,14 @@ impl Run {
         if self.wide_windows {
             for seat in [&place.client, &place.server] {
                 seat.set("net.ipv4.tcp_rmem", WIDE)?;
+            }
+        }
+        for seat in [&place.client, &place.server] {
+            if self.keeps_window {
+                seat.set("net.ipv4.tcp_slow_start_after_idle", "0")?;
+            }
+            if self.ecn {
+                seat.set("net.ipv4.tcp_ecn", "1")?;
             }
         }
         if let Some(segments) = self.initial_window {
