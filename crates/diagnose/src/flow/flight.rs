@@ -231,14 +231,14 @@ impl Flights {
         self.note_silence(flight, stop);
         // A sender that reduces its window leaves ACKs unanswered until less is on its way.
         let is_unanswered = !stop.was_marked && stop.left.is_some_and(|left| left.is_unanswered);
-        let cause = if is_unanswered {
-            self.retract();
-            self.buffer_or_window(stop)
-        } else if self.has_grown(flight) {
+        let cause = if self.has_grown(flight) {
+            // Whatever else stopped it, this round was needed to open the window.
             self.climb(flight)
         } else {
             self.retract();
-            (self.growth, self.last) = (Growth::Steady, 0);
+            if !is_unanswered {
+                (self.growth, self.last) = (Growth::Steady, 0);
+            }
             self.buffer_or_window(stop)
         };
         self.largest = self.largest.max(flight);
