@@ -190,7 +190,7 @@ fn in_ms(lines: &Lines) -> LedgerMs {
 
 fn connection_report(id: u64, record: &Record, names: &Names, origin: i64) -> Connection {
     let Record { connection, ledger } = record;
-    let client = connection.client.unwrap_or(0);
+    let client = connection.client().unwrap_or(0);
     let (to_server, to_client) = (&connection.halves[client], &connection.halves[1 - client]);
     let lines = ledger.lines(connection);
     Connection {
@@ -221,7 +221,7 @@ fn connection_report(id: u64, record: &Record, names: &Names, origin: i64) -> Co
 
 /// Where the capture was taken, from how soon each end reacts.
 pub(crate) fn vantage(connection: &Flow) -> Vantage {
-    let client = connection.client.unwrap_or(0);
+    let client = connection.client().unwrap_or(0);
     // The half that the client sends is ACKed by the server, so its part is the way to the server.
     let (to_server, to_client) = (&connection.halves[client], &connection.halves[1 - client]);
     if connection.established != NEVER && to_server.part != UNKNOWN && to_client.part != UNKNOWN {

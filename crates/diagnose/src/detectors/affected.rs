@@ -59,7 +59,7 @@ impl<'a> Affected<'a> {
 
     /// `one connection`, or `37 connections, most of it between a:1 and b:2`: the place in words.
     pub(crate) fn place(&self) -> String {
-        let client = self.worst.client.unwrap_or(0);
+        let client = self.worst.client().unwrap_or(0);
         let [client, server] = [client, 1 - client].map(|end| self.names.socket(self.worst.ends[end]));
         match self.count {
             1 => format!("the connection from {client} to {server}"),

@@ -76,13 +76,13 @@ impl Group {
     /// Counts a connection; in order of their beginnings.
     fn add(&mut self, id: u64, connection: &Connection) {
         self.count += 1;
-        self.calls = self.calls.saturating_add(connection.handshake + connection.exchanges.total);
+        self.calls = self.calls.saturating_add(connection.handshake() + connection.exchanges.total);
         self.lives = self.lives.saturating_add(connection.last - connection.first);
         if self.free.peek().is_some_and(|free| free.0 <= connection.first) {
             self.free.pop();
             self.saved += 1;
-            self.saved_time = self.saved_time.saturating_add(connection.handshake);
-            self.worst = self.worst.max(connection.handshake);
+            self.saved_time = self.saved_time.saturating_add(connection.handshake());
+            self.worst = self.worst.max(connection.handshake());
         }
         self.free.push(Reverse(connection.exchanges.answered));
         if self.ids.len() < SHOWN {
@@ -98,7 +98,7 @@ impl Group {
 fn check(diagnosis: &Diagnosis, findings: &mut Vec<Finding>) {
     let mut groups: HashMap<(Address, Socket), Group, foldhash::fast::RandomState> = HashMap::default();
     for (id, connection) in diagnosis.flows().filter(|flow| is_one_request(flow.1)) {
-        let client = connection.client.unwrap_or(0);
+        let client = connection.client().unwrap_or(0);
         let key = (connection.ends[client].address, connection.ends[1 - client]);
         if groups.len() < GROUPS || groups.contains_key(&key) {
             groups.entry(key).or_default().add(id, connection);
@@ -117,7 +117,7 @@ fn check(diagnosis: &Diagnosis, findings: &mut Vec<Finding>) {
 /// Whether a connection was seen from handshake to close and carried one exchange.
 fn is_one_request(connection: &Connection) -> bool {
     let is_closed = connection.reset || connection.halves.iter().all(|half| half.closed);
-    !connection.is_udp && connection.handshake > 0 && is_closed && connection.exchanges.number() == 1
+    !connection.is_udp && connection.handshake() > 0 && is_closed && connection.exchanges.number() == 1
 }
 
 fn several(diagnosis: &Diagnosis, group: &Group) -> Option<Finding> {
@@ -149,7 +149,7 @@ fn several(diagnosis: &Diagnosis, group: &Group) -> Option<Finding> {
 }
 
 fn single(subject: &Subject<'_>) -> Option<Finding> {
-    let handshake = subject.connection.handshake;
+    let handshake = subject.connection.handshake();
     let is_costly = handshake >= SINGLE_HANDSHAKE
         && handshake.saturating_mul(100) >= subject.duration().saturating_mul(SINGLE_PERCENT);
     is_costly.then(|| Finding {
@@ -177,8 +177,8 @@ fn single(subject: &Subject<'_>) -> Option<Finding> {
 /// A connection's SYN as evidence.
 fn syn(subject: &Subject<'_>) -> Evidence {
     let connection = subject.connection;
-    let note = format!("SYN: a handshake of {} for one exchange", human(connection.handshake));
-    subject.packet(connection.syn_number, connection.established - connection.handshake, note)
+    let note = format!("SYN: a handshake of {} for one exchange", human(connection.handshake()));
+    subject.packet(connection.syn_number, connection.established - connection.handshake(), note)
 }
 
 fn fixes() -> Vec<Fix> {

@@ -2,14 +2,17 @@
 
 mod ack_chatter;
 mod affected;
+mod bufferbloat;
 mod capture_gap;
 mod clock_step;
 mod cork_timeout;
 mod delayed_ack;
+mod ecn_backoff;
 mod fast_recovery;
 mod handshake_per_request;
 mod harmless_delayed_ack;
 mod holds;
+mod idle_restart;
 mod loss;
 mod merged_updates;
 mod nagle_delayed_ack;
@@ -18,9 +21,12 @@ mod offloaded_segments;
 mod one_sided_capture;
 mod rto_stall;
 mod rule;
+mod silly_window;
 mod slow_client;
 mod slow_server;
+mod slow_start;
 mod small_receive_window;
+mod small_send_buffer;
 mod split_write;
 mod subject;
 #[cfg(test)]
@@ -38,22 +44,28 @@ use crate::report::Finding;
 /// Every rule, by name.
 pub static RULES: &[&Rule] = &[
     &ack_chatter::ACK_CHATTER,
+    &bufferbloat::BUFFERBLOAT,
     &capture_gap::CAPTURE_GAP,
     &clock_step::CLOCK_STEP,
     &cork_timeout::CORK_TIMEOUT,
     &delayed_ack::DELAYED_ACK,
+    &ecn_backoff::ECN_BACKOFF,
     &fast_recovery::FAST_RECOVERY,
     &handshake_per_request::HANDSHAKE_PER_REQUEST,
     &harmless_delayed_ack::HARMLESS_DELAYED_ACK,
+    &idle_restart::IDLE_RESTART,
     &merged_updates::MERGED_UPDATES,
     &nagle_delayed_ack::NAGLE_DELAYED_ACK,
     &nagle_hold::NAGLE_HOLD,
     &offloaded_segments::OFFLOADED_SEGMENTS,
     &one_sided_capture::ONE_SIDED_CAPTURE,
     &rto_stall::RTO_STALL,
+    &silly_window::SILLY_WINDOW,
     &slow_client::SLOW_CLIENT,
     &slow_server::SLOW_SERVER,
+    &slow_start::SLOW_START,
     &small_receive_window::SMALL_RECEIVE_WINDOW,
+    &small_send_buffer::SMALL_SEND_BUFFER,
     &split_write::SPLIT_WRITE,
     &uneven_cadence::UNEVEN_CADENCE,
     &zero_window::ZERO_WINDOW,

@@ -1,8 +1,8 @@
 //! A receive window too small for the path.
 
 use super::rule::{Check, rule};
-use super::subject::{Subject, counted, grouped, human, percent, times};
-use super::windows::{Windows, matters, mean};
+use super::subject::{Subject, counted, grouped, human, percent, rate, times};
+use super::windows::{TARGET_RATE, Windows, matters, mean};
 use crate::diagnosis::ms;
 use crate::flow::fact::End;
 use crate::flow::half::Half;
@@ -48,8 +48,6 @@ const NEARLY_UNSCALED_MOST: u32 = 60_000;
 /// From this many times the first window on a window has grown: Linux gives a fixed buffer's window, which begins
 /// below the buffer's size, up to a tenth more.
 const GROWN: u64 = 2;
-/// The bandwidth for which the advice names a buffer size, bits a second: a modest link of today.
-const TARGET_RATE: i64 = 100_000_000;
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for end in 0..2 {
@@ -123,17 +121,6 @@ fn grew(half: &Half) -> bool {
     half.first_window > 0 && u64::from(half.max_window) >= GROWN * u64::from(half.first_window)
 }
 
-/// Bytes in a time (ns) as a rate a person compares with a link's.
-fn rate(bytes: u64, time: i64) -> String {
-    let bits = bytes as f64 * 8e9 / time as f64;
-    match bits {
-        bits if bits < 999.5e3 => format!("{:.0} kbit/s", bits / 1e3),
-        bits if bits < 9.995e6 => format!("{:.2} Mbit/s", bits / 1e6),
-        bits if bits < 999.5e6 => format!("{:.0} Mbit/s", bits / 1e6),
-        bits => format!("{:.1} Gbit/s", bits / 1e9),
-    }
-}
-
 fn fixes(subject: &Subject<'_>, end: End, round_trip: i64) -> Vec<Fix> {
     let side = subject.side_name(1 - end);
     let half = subject.half(end);
@@ -184,7 +171,6 @@ fn fixes(subject: &Subject<'_>, end: End, round_trip: i64) -> Vec<Fix> {
 #[cfg(test)]
 mod tests {
     use super::super::testing::findings;
-    use super::rate;
     use crate::report::Blamed;
 
     /// A call of 1 MSS and more to a server whose window holds two segments (a developer's blog, 2014).
@@ -251,12 +237,5 @@ mod tests {
         let mut text = upload(2, 2_920);
         text += "10:00:59.000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [F.], seq 5841, ack 1, win 64240, length 0\n";
         assert!(findings("small-receive-window", &text).is_empty());
-    }
-
-    #[test]
-    fn rates_read_well() {
-        assert_eq!(rate(2_896, 6_636_000), "3.49 Mbit/s");
-        assert_eq!(rate(1_000, 100_000_000), "80 kbit/s");
-        assert_eq!(rate(1_250_000, 1_000_000), "10.0 Gbit/s");
     }
 }

@@ -49,7 +49,7 @@ impl<'a> Subject<'a> {
 
     /// The client's index.
     pub(crate) fn client(&self) -> End {
-        self.connection.client.unwrap_or(0)
+        self.connection.client().unwrap_or(0)
     }
 
     /// Which side an end is.
@@ -78,6 +78,11 @@ impl<'a> Subject<'a> {
     /// `the server 10.0.0.2:80`.
     pub(crate) fn who(&self, end: End) -> String {
         format!("the {} {}", self.side_name(end), self.address(end))
+    }
+
+    /// The same at the beginning of a sentence.
+    pub(crate) fn capital(&self, end: End) -> String {
+        format!("The {} {}", self.side_name(end), self.address(end))
     }
 
     /// Blame on one end.
@@ -188,6 +193,17 @@ pub(crate) fn percent(part: i64, whole: i64) -> String {
     }
 }
 
+/// Bytes in a time (ns) as a rate a person compares with a link's.
+pub(crate) fn rate(bytes: u64, time: i64) -> String {
+    let bits = bytes as f64 * 8e9 / time as f64;
+    match bits {
+        bits if bits < 999.5e3 => format!("{:.0} kbit/s", bits / 1e3),
+        bits if bits < 9.995e6 => format!("{:.2} Mbit/s", bits / 1e6),
+        bits if bits < 999.5e6 => format!("{:.0} Mbit/s", bits / 1e6),
+        bits => format!("{:.1} Gbit/s", bits / 1e9),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -219,5 +235,12 @@ mod tests {
         assert_eq!(percent(999, 1_000), "over 99 %");
         assert_eq!(percent(5, 5), "100 %");
         assert_eq!(percent(75, 100), "75 %");
+    }
+
+    #[test]
+    fn rates_read_well() {
+        assert_eq!(rate(2_896, 6_636_000), "3.49 Mbit/s");
+        assert_eq!(rate(1_000, 100_000_000), "80 kbit/s");
+        assert_eq!(rate(1_250_000, 1_000_000), "10.0 Gbit/s");
     }
 }

@@ -72,7 +72,8 @@ impl Talk {
         self.line(times[2], true, "[.], ack 1, win 502, length 0");
     }
 
-    fn line(&mut self, us: u64, is_client: bool, rest: &str) {
+    /// A segment as tcpdump prints it, from its flags on.
+    pub(crate) fn line(&mut self, us: u64, is_client: bool, rest: &str) {
         let (client, server) = (format!("10.0.0.1.{}", self.port), "10.0.0.2.80".to_owned());
         let (from, to) = if is_client { (client, server) } else { (server, client) };
         let (seconds, micros) = (us / 1_000_000, us % 1_000_000);
@@ -97,6 +98,18 @@ impl Talk {
     pub(crate) fn ack_with(&mut self, us: u64, is_client: bool, window: u64) {
         let ack = self.sent[usize::from(is_client)];
         self.line(us, is_client, &format!("[.], ack {ack}, win {window}, length 0"));
+    }
+
+    /// So many full segments 10 µs apart.
+    pub(crate) fn flight(&mut self, us: u64, is_client: bool, segments: u64) {
+        for number in 0..segments {
+            self.data(us + 10 * number, is_client, 1_460);
+        }
+    }
+
+    /// A pure ACK of so many bytes of the other side.
+    pub(crate) fn ack_of(&mut self, us: u64, is_client: bool, bytes: u64) {
+        self.line(us, is_client, &format!("[.], ack {}, win 502, length 0", bytes + 1));
     }
 
     /// Both sides close at `us`, the client first.

@@ -18,10 +18,15 @@ const FEWEST_SEGMENTS: u32 = 4;
 
 /// Costs below this are nobody's trouble. ns.
 const SMALLEST_COST: i64 = 1_000_000;
+/// …or, in exchanges with pauses between them, below this. ns.
+const SMALLEST_AFTER_PAUSES: i64 = 10_000_000;
 /// A wait is worth a finding from this share of the connection's life on, 1 in so many…
 const SHARE_OF_LIFE: i64 = 20;
 /// …or, on connections that live long, from this much time on. ns.
 const LARGE_COST: i64 = 1_000_000_000;
+
+/// The bandwidth for which advice names a buffer size, bits a second: a modest link of today.
+pub(crate) const TARGET_RATE: i64 = 100_000_000;
 
 /// Waits of one sender for its receiver's window.
 #[derive(Clone, Debug, Default)]
@@ -67,6 +72,16 @@ fn is_unread(subject: &Subject<'_>, end: End, full: &Tally, was_zero: bool) -> b
 /// The average wait, ns.
 pub(crate) fn mean(tally: &Tally) -> i64 {
     tally.total / i64::try_from(tally.count).unwrap_or(i64::MAX).max(1)
+}
+
+/// Whether waits that came after pauses are worth a finding: of a connection with pauses it is the time of its exchanges
+/// that counts.
+pub(crate) fn matters_after_pauses(subject: &Subject<'_>, cost: i64) -> bool {
+    let exchanges = &subject.connection.exchanges;
+    let is_share = exchanges.is_request_response()
+        && cost >= SMALLEST_AFTER_PAUSES
+        && cost >= exchanges.total / SHARE_OF_LIFE;
+    is_share || matters(subject, cost)
 }
 
 /// Whether so much waiting is worth a finding.

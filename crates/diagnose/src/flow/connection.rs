@@ -11,6 +11,7 @@ use super::fact::{Cause, End, Fact, Facts, Wait};
 use super::half::{Acked, Half, NEVER, Small, UNKNOWN};
 use super::handshake::client_by_port;
 use super::rhythm::{MESSAGE_GAP, RHYTHM_RUN, Rhythm};
+use super::sending::Sending;
 use super::sequence;
 use super::table::Key;
 
@@ -38,8 +39,8 @@ pub struct Connection {
     pub(crate) ends: [Socket; 2],
     pub(crate) is_udp: bool,
     pub(crate) halves: [Half; 2],
-    /// Which end is the client, once known.
-    pub(crate) client: Option<End>,
+    /// Which end is the client, once known: an [`End`], in a byte.
+    client: Option<u8>,
     pub(crate) first: i64,
     pub(crate) last: i64,
     /// Time of the packet before the present one.
@@ -52,10 +53,14 @@ pub struct Connection {
     pub(crate) syn_ack_at: i64,
     /// When the handshake was over.
     pub(crate) established: i64,
-    /// Its length, ns; 0 where it was not seen whole.
-    pub(crate) handshake: i64,
     pub(crate) reset: bool,
     pub(crate) exchanges: Exchanges,
+    /// The low half of the sequence number with which each direction's present burst began.
+    pub(crate) burst_from: [u32; 2],
+    /// The low half of what had been ACKed of it when it sent last.
+    pub(crate) sent_acked: [u32; 2],
+    /// What the senders did with their windows; nothing on most connections.
+    pub(crate) sending: Option<Box<[Sending; 2]>>,
     /// By whom data was last sent: an [`End`], in one byte.
     last_speaker: u8,
 }
@@ -68,7 +73,7 @@ impl Connection {
             ends,
             is_udp,
             halves: [Half::default(), Half::default()],
-            client: client_by_port(ends),
+            client: client_by_port(ends).map(|end| end as u8),
             first: time,
             last: time,
             previous: time,
@@ -77,9 +82,11 @@ impl Connection {
             syn_number: 0,
             syn_ack_at: NEVER,
             established: NEVER,
-            handshake: 0,
             reset: false,
             exchanges: Exchanges::default(),
+            burst_from: [0; 2],
+            sent_acked: [0; 2],
+            sending: None,
             last_speaker: 0,
         }
     }
@@ -144,6 +151,9 @@ impl Connection {
         if tcp.flags.has(TcpFlags::RST) {
             return self.handle_reset(from, now, facts);
         }
+        if tcp.flags.0 & (TcpFlags::ECE | TcpFlags::CWR) != 0 {
+            self.note_ecn(number, tcp, from, now);
+        }
         let pure = tcp.payload_len == 0 && !tcp.flags.has(TcpFlags::FIN);
         if self.halves[from].idents.missing > 0 {
             self.note_missing(tcp, from, pure);
@@ -177,7 +187,7 @@ impl Connection {
         pure: bool,
         facts: &mut impl Facts,
     ) {
-        if self.established == NEVER && self.syn_ack_at != NEVER && Some(from) == self.client {
+        if self.established == NEVER && self.syn_ack_at != NEVER && Some(from) == self.client() {
             self.finish_handshake(number, now, facts);
         }
         let gap_most = self.clocked_gap(1 - from);
@@ -187,6 +197,12 @@ impl Connection {
             return;
         }
         let waited = now - sender.sent_at;
+        if acked.before == sender.sent_at {
+            self.note_first_ack(1 - from, now);
+        }
+        if acked.sampled && self.may_be_queued(1 - from) {
+            self.note_round_trip(1 - from, acked.bytes, acked.was_in_flight, number, now);
+        }
         let host = &mut self.halves[from];
         if waited <= PROMPT {
             host.prompt = host.prompt.saturating_add(1);
@@ -333,6 +349,30 @@ impl Connection {
         }
     }
 
+    /// Which end is the client, once known.
+    #[inline]
+    pub(crate) fn client(&self) -> Option<End> {
+        self.client.map(End::from)
+    }
+
+    /// Takes `end` for the client, and returns it.
+    pub(crate) fn take_client(&mut self, end: End) -> End {
+        self.client = Some(end as u8);
+        end
+    }
+
+    /// By whom data was last sent.
+    #[inline]
+    pub(crate) fn last_spoke(&self) -> End {
+        End::from(self.last_spoke)
+    }
+
+    /// The handshake's length, ns; 0 where it was not seen whole.
+    pub(crate) fn handshake(&self) -> i64 {
+        let is_seen = self.established != NEVER && self.syn_at != NEVER;
+        if is_seen { self.established - self.syn_at } else { 0 }
+    }
+
     /// One more segment of a message or a bulk transfer that flows at the path's rate, or at the window's.
     #[inline]
     fn flow_on(&mut self, from: End, now: i64, number: u64, facts: &mut impl Facts) {
@@ -340,6 +380,11 @@ impl Connection {
         let since = half.sent_at;
         if self.is_bound_by_window(from) {
             facts.take(Fact::Wait(self.wait(Cause::ReceiveWindow, from, since, now, number)));
+            self.spoke(from, now, facts);
+        } else if now - since > BACK_TO_BACK
+            && let Some(cause) = self.paced_by(from, now)
+        {
+            facts.take(Fact::Wait(self.wait(cause, from, since, now, number)));
             self.spoke(from, now, facts);
         } else {
             let packets = [half.sent_number, number, number];
@@ -357,6 +402,7 @@ impl Connection {
         let half = &mut self.halves[from];
         if new {
             half.freed_first = NEVER;
+            self.burst_from[from] = half.next as u32;
         }
         if new || now - half.known_at > reaction {
             half.known_edge = half.edge;
@@ -380,10 +426,11 @@ impl Connection {
         let before = (now - half.sent_at, half.sent_len);
         half.bytes += end - half.next.max(seq);
         half.next = end;
-        half.time_segment(end, now);
+        half.time_segment(end, now, seq <= half.acked);
         half.sent_at = now;
         half.sent_number = number;
         half.sent_len = len;
+        self.sent_acked[from] = half.acked as u32;
         half.last_full = full;
         half.zero_window = false;
         half.max_len = half.max_len.max(len);
@@ -412,7 +459,7 @@ impl Connection {
 
     /// Notes whose turn it is to speak.
     pub(crate) fn turn(&mut self, from: End, now: i64, free: bool, facts: &mut impl Facts) {
-        let client = *self.client.get_or_insert(from);
+        let client = self.client().unwrap_or_else(|| self.take_client(from));
         self.exchanges.spoke(from == client, now, free);
         self.spoke(from, now, facts);
     }

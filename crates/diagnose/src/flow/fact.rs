@@ -16,10 +16,18 @@ pub enum Cause {
     CorkTimeout,
     /// The receiver held an ACK that a full congestion window was waiting for.
     DelayedAck,
-    /// The congestion window was full.
+    /// The congestion window was full, and neither of the next two.
     CongestionWindow,
+    /// The congestion window was still opening: slow start at the connection's beginning, or after a timeout.
+    SlowStart,
+    /// The congestion window had fallen while the sender was silent, and opened again.
+    IdleRestart,
+    /// Neither window was full: the sender's buffer, or its program's own limit.
+    SendBuffer,
     /// The receiver's window was full.
     ReceiveWindow,
+    /// The receiver's window was full, and what it then had room for was less than a full segment and was filled.
+    SillyWindow,
     /// The receiver's window was zero.
     ZeroWindow,
     /// The receiver's window was full, or its ACK late, because its program did not read what had arrived.

@@ -48,6 +48,8 @@ pub(crate) struct Half {
     /// The byte being timed, and since when; 0 where none is.
     sample_end: u64,
     sample_at: i64,
+    /// Nothing else was on its way when that began.
+    pub(crate) sample_alone: bool,
     /// Shortest time from data to its ACK at the capture point: the receiver's part of the base round trip.
     pub(crate) part: i64,
     /// The last such time.
@@ -237,6 +239,7 @@ impl Default for Half {
             edge_before: 0,
             sample_end: 0,
             sample_at: 0,
+            sample_alone: false,
             part: UNKNOWN,
             rtt: 0,
             trouble: None,
@@ -366,11 +369,11 @@ impl Half {
         self.bytes * 100 >= u64::from(self.segments) * u64::from(self.full_size()) * BULK
     }
 
-    /// Starts timing the byte before `end` unless one is being timed.
+    /// Starts timing the byte before `end` unless one is being timed; `alone` if nothing else is on its way.
     #[inline]
-    pub(crate) fn time_segment(&mut self, end: u64, now: i64) {
+    pub(crate) fn time_segment(&mut self, end: u64, now: i64, alone: bool) {
         if self.sample_end == 0 {
-            (self.sample_end, self.sample_at) = (end, now);
+            (self.sample_end, self.sample_at, self.sample_alone) = (end, now, alone);
         }
     }
 
@@ -379,16 +382,18 @@ impl Half {
         self.sample_end = 0;
     }
 
-    /// Takes the round-trip sample if `ack` covers the timed byte.
+    /// Takes the round-trip sample if `ack` covers the timed byte, and tells whether it did.
     #[inline]
-    fn sample(&mut self, ack: u64, now: i64) {
-        if self.sample_end != 0 && ack >= self.sample_end {
+    fn sample(&mut self, ack: u64, now: i64) -> bool {
+        let sampled = self.sample_end != 0 && ack >= self.sample_end;
+        if sampled {
             // The last segment gives the shorter sample where the ACK waited for a second one.
             let latest = if ack == self.next { self.sent_at } else { self.sample_at };
             self.rtt = now - self.sample_at;
             self.part = self.part.min(now - latest.max(self.sample_at));
             self.sample_end = 0;
         }
+        sampled
     }
 
     /// Takes an acknowledgment of this direction's data from a segment of the other side.
@@ -410,8 +415,9 @@ impl Half {
         let edge_before = self.edge;
         let before = self.freed_at.max(self.sent_at);
         self.zero_window |= window == 0;
+        let mut sampled = false;
         if bytes > 0 {
-            self.sample(ack, now);
+            sampled = self.sample(ack, now);
             if self.small_in_flight() && self.small.end <= ack {
                 self.small.take_ack(number, now);
                 self.small_acked_pure = pure;
@@ -445,12 +451,24 @@ impl Half {
             }
             trouble.needless = trouble.needless.saturating_add(u32::from(is_duplicate_sack(tcp)));
         }
-        Acked { bytes, was_in_flight, before }
+        Acked { bytes, was_in_flight, before, sampled }
     }
 
     /// The receiver's window before the segment that freed this side last, bytes.
     pub(crate) fn window_before(&self) -> u64 {
         self.edge_before.saturating_sub(self.acked - u64::from(self.freed_bytes))
+    }
+
+    /// Whether a segment of `len` bytes that fills the window was made small by it: the receiver had room for less than a
+    /// full segment, and had moved the window on by less than that (RFC 1122 section 4.2.3.3).
+    pub(crate) fn is_silly(&self, len: u32) -> bool {
+        let full = u64::from(self.full_size());
+        let moved = self.edge.saturating_sub(self.edge_before);
+        self.scale_known
+            && moved > 0
+            && moved < full
+            && self.next + u64::from(len) == self.edge
+            && u64::from(len) < full
     }
 
     /// Whether the ACK that freed this side last came from a receiver whose program had not read: it covers two full
@@ -479,4 +497,6 @@ pub(crate) struct Acked {
     pub(crate) was_in_flight: u64,
     /// The later of the last send and the last freeing ACK before it.
     pub(crate) before: i64,
+    /// It ended a round trip that was being timed.
+    pub(crate) sampled: bool,
 }

@@ -11,7 +11,7 @@ impl Connection {
     pub(crate) fn handle_syn(&mut self, number: u64, tcp: &Tcp, from: End, now: i64, facts: &mut impl Facts) {
         let is_answer = tcp.flags.has(TcpFlags::ACK);
         let client = if is_answer { 1 - from } else { from };
-        self.client = Some(client);
+        self.take_client(client);
         let half = &mut self.halves[from];
         half.start(tcp.seq);
         half.next = half.next.max(sequence::unwrap(tcp.seq, half.next) + 1 + u64::from(tcp.payload_len));
@@ -50,7 +50,9 @@ impl Connection {
                 facts.take(self.syn_timeout(self.syn_at, from, number, now));
             }
             self.syn = Some(tcp.seq);
-            (self.syn_at, self.syn_number) = (now, number);
+            if self.established == NEVER {
+                (self.syn_at, self.syn_number) = (now, number);
+            }
         }
     }
 
@@ -62,11 +64,11 @@ impl Connection {
     /// The handshake is over with the client's first segment after the SYN-ACK.
     pub(crate) fn finish_handshake(&mut self, number: u64, now: i64, facts: &mut impl Facts) {
         self.established = now;
-        let client = self.client.unwrap_or(0);
+        let client = self.client().unwrap_or(0);
         let server = &mut self.halves[1 - client];
-        server.part = server.part.min(now - self.syn_ack_at);
+        server.rtt = now - self.syn_ack_at;
+        server.part = server.part.min(server.rtt);
         if self.syn_at != NEVER {
-            self.handshake = now - self.syn_at;
             let packets = [self.syn_number, number, number];
             facts.take(Fact::Wait(Wait::new(Cause::Handshake, client, (self.syn_at, now), packets)));
         }

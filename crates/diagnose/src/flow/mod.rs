@@ -1,16 +1,20 @@
 //! Packets to named facts: connections, their sequence space, round trips, windows, waits.
 
 pub(crate) mod connection;
+pub(crate) mod ecn;
 pub(crate) mod exchange;
 pub mod fact;
+pub(crate) mod flight;
 pub(crate) mod half;
 mod handshake;
 pub(crate) mod held;
 mod idents;
 pub(crate) mod quantiles;
+pub(crate) mod queue;
 pub(crate) mod release;
 mod repair;
 pub(crate) mod rhythm;
+pub(crate) mod sending;
 mod sequence;
 pub mod series;
 pub(crate) mod table;

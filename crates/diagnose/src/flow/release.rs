@@ -104,12 +104,13 @@ impl Connection {
         let room = self.known_edge(from).saturating_sub(half.next);
         let no_room = half.scale_known && room < u64::from(len.min(half.full_size()));
         if freed && (half.zero_window || no_room) {
-            self.publish_window_wait(from, now, number, facts);
+            self.publish_window_wait(from, now, number, len, facts);
         } else if !full && self.is_hold(from, now) {
             self.publish_hold(from, now, number, len, facts);
         } else if freed && (full || was_full) {
-            self.publish_congestion_wait(from, now, number, facts);
+            self.publish_congestion_wait(from, now, number, full, facts);
         } else {
+            self.begun(from, now);
             if !freed {
                 self.note_idle_ack(from);
                 if self.note_cork(from, now, number, full, facts) {
@@ -187,9 +188,18 @@ impl Connection {
         Wait { cause, end, from, until, packets, times }
     }
 
-    pub(crate) fn publish_window_wait(&mut self, end: End, now: i64, number: u64, facts: &mut impl Facts) {
+    pub(crate) fn publish_window_wait(
+        &mut self,
+        end: End,
+        now: i64,
+        number: u64,
+        len: u32,
+        facts: &mut impl Facts,
+    ) {
+        self.stopped_by_receiver(end, now);
         let half = &self.halves[end];
         let cause = match half.zero_window && self.is_beyond_path(now - half.sent_at) {
+            _ if half.is_silly(len) => Cause::SillyWindow,
             true => Cause::ZeroWindow,
             false if self.was_unread(end, now) => Cause::Unread,
             false => Cause::ReceiveWindow,
@@ -220,20 +230,23 @@ impl Connection {
         end: End,
         now: i64,
         number: u64,
+        full: bool,
         facts: &mut impl Facts,
     ) {
+        let cause = self.stopped(end, now, full);
         let half = &self.halves[end];
         let since = half.sent_at;
         let Some(base) = self.base_round_trip() else {
-            return facts.take(Fact::Wait(self.wait(Cause::CongestionWindow, end, since, now, number)));
+            return facts.take(Fact::Wait(self.wait(cause, end, since, now, number)));
         };
         let expected = since + base + base / JITTER_SHARE + RELEASE_TOLERANCE;
         if now <= expected {
-            return facts.take(Fact::Wait(self.wait(Cause::CongestionWindow, end, since, now, number)));
+            return facts.take(Fact::Wait(self.wait(cause, end, since, now, number)));
         }
         // A queue lets ACKs through one after the other; one ACK for all, late, was held by the receiver.
         let alone = half.freed_bytes < 2 * half.full_size() || half.in_flight() == 0;
-        let held = alone && now - since - base >= ack_held(base);
+        // A sender that left ACKs unanswered did not wait for the last of them.
+        let held = alone && cause != Cause::SendBuffer && now - since - base >= ack_held(base);
         let rest = match held {
             true if half.freed_without_reading() => Cause::Unread,
             true => Cause::DelayedAck,
@@ -241,7 +254,7 @@ impl Connection {
         };
         let split = since + base;
         if base > 0 {
-            facts.take(Fact::Wait(self.wait(Cause::CongestionWindow, end, since, split, number)));
+            facts.take(Fact::Wait(self.wait(cause, end, since, split, number)));
         }
         facts.take(Fact::Wait(self.wait(rest, end, split, now, number)));
     }
@@ -315,7 +328,7 @@ impl Connection {
         let (half, other) = (&self.halves[end], &self.halves[1 - end]);
         let arrived = |time: i64| if time == NEVER { NEVER } else { time + self.reaction_part(end) };
         let since = match half.sent_at.max(arrived(other.sent_at)) {
-            NEVER if Some(end) == self.client => self.established,
+            NEVER if Some(end) == self.client() => self.established,
             since => since,
         };
         // The timer runs from the write on, or from the ACK of what was in flight.
@@ -353,7 +366,7 @@ impl Connection {
     /// Only an ACK of data counts, not an answer's wider window.
     fn was_silent(&self, end: End) -> bool {
         let asked = &self.halves[1 - end];
-        self.client == Some(1 - end)
+        self.client() == Some(1 - end)
             && asked.freed_bytes > 0
             && asked.freed_at - asked.sent_at - asked.part_or_zero() >= LATEST_ACK
     }
@@ -362,7 +375,7 @@ impl Connection {
     /// before it was ACKed, or it passed a small segment in flight, which shows `TCP_NODELAY`.
     fn note_pause(&mut self, end: End, now: i64, number: u64, least: i64, facts: &mut impl Facts) {
         let half = &self.halves[end];
-        if half.sent_at == NEVER || self.client != Some(1 - end) || !self.exchanges.is_answering() {
+        if half.sent_at == NEVER || self.client() != Some(1 - end) || !self.exchanges.is_answering() {
             return;
         }
         let is_acked = half.in_flight() == 0;

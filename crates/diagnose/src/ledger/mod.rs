@@ -81,8 +81,12 @@ impl Ledger {
             Cause::CorkTimeout if wait.end == 0 => (Slot::Cork0, Rank::Blocked),
             Cause::CorkTimeout => (Slot::Cork1, Rank::Blocked),
             Cause::DelayedAck => (Slot::DelayedAck, Rank::Blocked),
-            Cause::CongestionWindow => (Slot::Cwnd, Rank::Blocked),
-            Cause::ReceiveWindow | Cause::ZeroWindow | Cause::Unread => (Slot::Rwnd, Rank::Blocked),
+            Cause::CongestionWindow | Cause::SlowStart | Cause::IdleRestart => (Slot::Cwnd, Rank::Blocked),
+            Cause::ReceiveWindow
+            | Cause::ZeroWindow
+            | Cause::Unread
+            | Cause::SendBuffer
+            | Cause::SillyWindow => (Slot::Rwnd, Rank::Blocked),
             Cause::Recovery => (Slot::Recovery, Rank::Blocked),
             Cause::Timeout | Cause::UnseenTimeout | Cause::SynTimeout => (Slot::Rto, Rank::Blocked),
             Cause::Queueing => (Slot::Queueing, Rank::Travelling),

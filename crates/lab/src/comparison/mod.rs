@@ -123,7 +123,8 @@ fn idle() -> impl Iterator<Item = Compared> {
             path: Path::Link(Wire::new(ends)),
             initial_window: None,
             wide_windows: false,
-            restart_after_idle: restart,
+            keeps_window: !restart,
+            ecn: false,
             congestion: Some(BORN_WITH),
             seed: 1,
         };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use tcpwhy_simulate::link::AckHold;
-use tcpwhy_simulate::tcp::{Buffer, Congestion, IdleRestart, SocketOption, Stack, eras};
+use tcpwhy_simulate::tcp::{Buffer, Congestion, EcnUse, IdleRestart, SocketOption, Stack, eras};
 use tcpwhy_simulate::world::{Act, Program, Reader, Setup, Side, Step, When, World, frame};
 use tcpwhy_wire::container::{Frame, Interface, LinkType, Origin, Writer};
 
@@ -74,7 +74,10 @@ fn stack(run: &Run, options: &Options) -> Option<Stack> {
         "reno" => Congestion::Reno,
         _ => return None,
     };
-    if !run.restart_after_idle {
+    if run.ecn {
+        stack.ecn = Some(EcnUse::Asks);
+    }
+    if run.keeps_window {
         stack.sender.idle_restart = IdleRestart::Never;
     }
     if let Buffer::Tuned { initial, buffer, .. } = stack.receiver.buffer {

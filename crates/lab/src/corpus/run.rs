@@ -43,10 +43,12 @@ pub struct Run {
     pub initial_window: Option<u32>,
     /// Whether receive windows begin as large as any transfer here, instead of as small as the kernel begins.
     pub wide_windows: bool,
-    /// Whether senders fall back to the initial window after silence, as is the kernel's default.
-    pub restart_after_idle: bool,
     /// The congestion control of sockets that name none; the kernel's own without.
     pub congestion: Option<&'static str>,
+    /// Whether the hosts keep their congestion windows while nothing is sent.
+    pub keeps_window: bool,
+    /// Whether both hosts ask for ECN.
+    pub ecn: bool,
     /// Seed of the link's chances.
     pub seed: u64,
 }
@@ -69,9 +71,12 @@ impl Run {
                 seat.set("net.ipv4.tcp_rmem", WIDE)?;
             }
         }
-        if !self.restart_after_idle {
-            for seat in [&place.client, &place.server] {
+        for seat in [&place.client, &place.server] {
+            if self.keeps_window {
                 seat.set("net.ipv4.tcp_slow_start_after_idle", "0")?;
+            }
+            if self.ecn {
+                seat.set("net.ipv4.tcp_ecn", "1")?;
             }
         }
         if let Some(name) = self.congestion {

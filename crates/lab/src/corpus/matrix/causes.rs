@@ -166,6 +166,40 @@ fn without_loss(run: &mut super::Run) {
     });
 }
 
+/// The client's congestion window begins with ten segments. With one that takes all there is to send it would not wait.
+pub(super) fn slow_start() -> Cause {
+    costly("slow-start", &["slow-start"], Party::Client, |run| run.initial_window = Some(400))
+}
+
+/// The server's congestion window falls back while the client rests.
+pub(super) fn idle_restart() -> Cause {
+    costly("idle-restart", &["idle-restart"], Party::Server, |run| run.keeps_window = true)
+}
+
+/// The client's send buffer is smaller than the path. At the server its stops look like a program's.
+pub(super) fn send_buffer() -> Cause {
+    let cure = |run: &mut super::Run| run.transfer(|transfer| transfer.client.send_buffer = None);
+    Cause {
+        unseen_at: Some(Vantage::Server),
+        ..costly("send-buffer", &["small-send-buffer"], Party::Client, cure)
+    }
+}
+
+/// The queue on the way up is longer than the path. The transfer loses nothing by it, and its receiver sees nothing of it.
+pub(super) fn bloat() -> Cause {
+    Cause { unseen_at: Some(Vantage::Server), ..free("bufferbloat", &["bufferbloat"]) }
+}
+
+/// The queue on the way up marks packets.
+pub(super) fn marks() -> Cause {
+    free("ecn-marks", &["ecn-backoff"])
+}
+
+/// A trait of the path that costs the run no time.
+fn free(name: &'static str, rules: &'static [&'static str]) -> Cause {
+    Cause { name, rules, side: Party::Network, costs: false, unseen_at: None, cure: |_| {} }
+}
+
 /// The client may send one segment, and the server delays its ACK. Either could end it.
 pub(super) fn delayed_ack() -> Cause {
     costly("delayed-ack", &["delayed-ack"], Party::Ends, |run| {

@@ -8,6 +8,7 @@ mod loss;
 mod nagle;
 mod programs;
 mod road;
+mod sending;
 mod windows;
 
 use super::case::{Case, Cause, Group};
@@ -20,6 +21,7 @@ pub fn cases() -> Vec<Case> {
     nagle::add(&mut cases);
     windows::add(&mut cases);
     loss::add(&mut cases);
+    sending::add(&mut cases);
     programs::add(&mut cases);
     alike::add(&mut cases);
     compound::add(&mut cases);
@@ -29,6 +31,7 @@ pub fn cases() -> Vec<Case> {
 
 /// A case on a road; its name ends with the road's.
 fn case(group: Group, what: &str, story: &str, road: &Road, traffic: Traffic, causes: Vec<Cause>) -> Case {
+    let allowed = if opens_a_window(road, &traffic) { vec!["slow-start"] } else { Vec::new() };
     Case {
         name: format!("{what}-{}", road.name()),
         story: story.to_owned(),
@@ -38,14 +41,21 @@ fn case(group: Group, what: &str, story: &str, road: &Road, traffic: Traffic, ca
             path: road.path(),
             initial_window: None,
             wide_windows: false,
-            restart_after_idle: true,
             congestion: None,
+            keeps_window: false,
+            ecn: false,
             seed: SEED,
         },
         causes,
-        allowed: Vec::new(),
+        allowed,
         only_at: None,
     }
+}
+
+/// Whether a run waits for a congestion window to open whatever else is in it: each transfer is many times as long as
+/// the ten segments with which a new connection begins (RFC 6928). Loopback's segments are 64 KB.
+fn opens_a_window(road: &Road, traffic: &Traffic) -> bool {
+    matches!((road, traffic), (Road::Link { .. }, Traffic::Transfer(_)))
 }
 
 /// Seed of every case: chances are few, and each is the case's own link's.

@@ -1,0 +1,447 @@
+//! Flights: what a sender sends between two stops, and what their sizes tell of the window that stopped it.
+//!
+//! A sender with more to send than its congestion window allows sends one flight each round trip. In slow start each is
+//! larger than the one before. A first flight after silence that is smaller than what was open before shows a window
+//! that fell back. A stop with far less on its way than before, although nothing was lost, is not the congestion
+//! window's: it does not shrink by itself.
+
+use super::connection::{Connection, RELEASE_TOLERANCE};
+use super::fact::{Cause, End};
+use super::half::NEVER;
+use super::sending::Sending;
+
+/// In slow start a flight is twice the one before, or one and a half times it where ACKs for two segments count once
+/// (RFC 5681 section 3.1); HyStart++ leaves it with a quarter more (RFC 9406 section 4.3). Less growth is congestion
+/// avoidance's. 1 in so many.
+const GROWN_SHARE: u64 = 4;
+/// A flight is a round's if the sender could send it for this share, in quarters, of the base round trip; stops that
+/// come sooner split one round.
+const ROUND_QUARTERS: i64 = 3;
+/// Linux's shortest retransmission timeout beyond the round trip (`TCP_RTO_MIN`): a sender that has been silent for a
+/// timeout begins with its restart window (RFC 5681 section 4.1). ns.
+const SHORTEST_TIMEOUT: i64 = 200_000_000;
+/// A window has fallen if its first flight is smaller than this share, in quarters, of what was open: a sender that keeps
+/// its window sends nearly all of it.
+const FALLEN_QUARTERS: u64 = 3;
+/// A congestion window that nothing reduced is as large as it was. A sender that stops with this share of it on its
+/// way, 1 in so many, was stopped by something else.
+const SHRUNK_SHARE: u64 = 2;
+/// Rounds without growth that show a fixed limit: Reno and CUBIC in congestion avoidance grow by half a segment a round
+/// at least (RFC 9438 section 4.3), four segments in as many.
+const PLATEAU: u32 = 8;
+
+/// On a path shorter than this a program that is woken late explains a stop as well as its buffer does. ns.
+const SHORT_PATH: i64 = 4 * RELEASE_TOLERANCE;
+
+/// How the congestion window develops, as far as flights show it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Growth {
+    /// By slow start since the connection began.
+    #[default]
+    Opening,
+    /// By slow start since a silence after which it had fallen.
+    Reopening,
+    /// By slow start since a retransmission timeout.
+    AfterTimeout,
+    /// Not by slow start.
+    Steady,
+}
+
+/// What flights of one direction have shown so far.
+#[derive(Debug)]
+pub(crate) struct Flights {
+    growth: Growth,
+    /// When the present round began.
+    round_at: i64,
+    /// Bytes of its flight that were sent before a stop in mid-round.
+    partial: u64,
+    /// Where the flight that is being sent began, as a sequence number; 0 where no stop has ended the one before.
+    from: u64,
+    /// The last whole flight since growth began, bytes; 0 where there is none.
+    last: u64,
+    /// The largest one since something reduced the window.
+    largest: u64,
+    /// It has been reduced since the last stop, so that the present flight may be larger than it now allows.
+    is_reduced: bool,
+    /// Most bytes that were on their way at a stop since then, where the capture can tell.
+    peak: u64,
+    /// What had been open before the silence that the present burst followed; 0 where there was none.
+    open_before: u64,
+    /// When the first ACK since the last segment came.
+    acked_at: i64,
+    /// Retransmissions known of.
+    retransmitted: u32,
+    /// Rounds of slow start from the connection's beginning or a timeout, and from silences.
+    pub(crate) opening: Rounds,
+    pub(crate) reopening: Rounds,
+    /// Rounds of slow start after a timeout; they are among those of `opening`.
+    pub(crate) after_timeout: u32,
+    /// Stops that were the send buffer's.
+    pub(crate) buffer: Buffer,
+}
+
+/// Rounds for which a sender waited for its congestion window to open.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Rounds {
+    /// How many.
+    pub(crate) count: u64,
+    /// How often it began.
+    pub(crate) times: u64,
+    /// The smallest first flight, and the largest one that a stop ended, bytes.
+    pub(crate) first: u64,
+    pub(crate) largest: u64,
+    /// What had been open before, bytes: of restarts only.
+    pub(crate) before: u64,
+    /// Bytes sent from the beginning to the last stop.
+    pub(crate) bytes: u64,
+}
+
+/// Stops with a constant or a small amount on its way, which no congestion window explains.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Buffer {
+    /// How many.
+    pub(crate) stops: u32,
+    /// Those at which ACKs had made room before, and the sender did not use it.
+    pub(crate) unanswered: u32,
+    /// Least and most bytes that were on their way at their ends.
+    pub(crate) least: u64,
+    pub(crate) most: u64,
+    /// What the congestion window has been shown to allow, bytes.
+    pub(crate) allowed: u64,
+    /// Rounds in a row with the same amount on its way, and that amount.
+    level_rounds: u32,
+    level: u64,
+    /// Stops that were a plateau's: nothing shows there that the congestion window allows more.
+    pub(crate) level_stops: u32,
+}
+
+impl Default for Flights {
+    fn default() -> Self {
+        Self {
+            growth: Growth::default(),
+            round_at: NEVER,
+            partial: 0,
+            from: 0,
+            last: 0,
+            largest: 0,
+            is_reduced: false,
+            peak: 0,
+            open_before: 0,
+            acked_at: NEVER,
+            retransmitted: 0,
+            opening: Rounds::default(),
+            reopening: Rounds::default(),
+            after_timeout: 0,
+            buffer: Buffer::default(),
+        }
+    }
+}
+
+/// A stop of a sender that was neither the receiver's window nor Nagle's algorithm.
+#[derive(Clone, Copy, Debug)]
+struct Stop {
+    /// When the next segment left, and when the last one before had.
+    now: i64,
+    sent_at: i64,
+    /// The base round trip, ns.
+    base: i64,
+    /// Bytes sent since the stop before, and the sequence number of what comes next.
+    flight: u64,
+    next: u64,
+    /// What was on its way, where the capture was made at the sender and nothing but an ACK can have ended the stop.
+    left: Option<Left>,
+    /// A full segment, bytes.
+    full: u64,
+    /// Retransmissions so far, and whether a timer set off the last one.
+    retransmitted: u32,
+    by_timer: bool,
+    /// The connection's beginning was captured.
+    is_whole: bool,
+    /// The sender has reduced its window on marks.
+    was_marked: bool,
+}
+
+/// What was on its way of a sender that had stopped for a round trip.
+#[derive(Clone, Copy, Debug)]
+struct Left {
+    /// When it stopped, and when the ACK came that it went on with, bytes.
+    at_stop: u64,
+    at_end: u64,
+    /// Two full segments or more had been ACKed before, and it had not gone on with that.
+    is_unanswered: bool,
+}
+
+impl Rounds {
+    fn begin(&mut self, flight: u64, before: u64) {
+        self.times += 1;
+        self.first = if self.times == 1 { flight } else { self.first.min(flight) };
+        self.before = self.before.max(before);
+    }
+
+    fn add(&mut self, flight: u64) {
+        self.count += 1;
+        self.largest = self.largest.max(flight);
+        self.bytes += flight;
+    }
+}
+
+impl Flights {
+    /// The sender told that it has reduced its window.
+    pub(crate) fn reduced(&mut self) {
+        (self.growth, self.last, self.is_reduced) = (Growth::Steady, 0, true);
+    }
+
+    /// The sender's program speaks at `now` after `silence` ns without data, with nothing on its way.
+    fn begun(&mut self, now: i64, silence: i64, base: i64) {
+        (self.round_at, self.partial, self.from) = (now, 0, 0);
+        if silence >= SHORTEST_TIMEOUT + base {
+            // In slow start the last flight's ACKs have doubled the window (RFC 5681 section 3.1).
+            let grown = if self.growth == Growth::Steady { 0 } else { 2 * self.last };
+            self.open_before = self.largest.max(grown);
+            self.peak = 0;
+        }
+    }
+
+    /// What the wait is for which the flight just ended.
+    fn cause(&self) -> Cause {
+        match self.growth {
+            Growth::Opening | Growth::AfterTimeout => Cause::SlowStart,
+            Growth::Reopening => Cause::IdleRestart,
+            Growth::Steady => Cause::CongestionWindow,
+        }
+    }
+
+    /// Why what is sent next may be spaced out: because the window is still opening. A flight is twice the one before
+    /// then; what comes behind that goes at the path's rate.
+    fn pacing(&self, next: u64) -> Option<Cause> {
+        let is_flight = self.from > 0 && next < self.from + 2 * self.last;
+        (self.growth != Growth::Steady && is_flight).then(|| self.cause())
+    }
+
+    fn stopped(&mut self, stop: &Stop) -> Cause {
+        let flight = self.partial + stop.flight;
+        if stop.now - self.round_at < stop.base * ROUND_QUARTERS / 4 {
+            self.partial = flight;
+            return Cause::CongestionWindow;
+        }
+        let lasted = if self.round_at == NEVER { 0 } else { stop.sent_at - self.round_at };
+        let flight = within_a_round(flight, lasted, stop.base);
+        (self.round_at, self.partial, self.from) = (stop.now, 0, stop.next);
+        self.note_losses(stop);
+        self.note_silence(flight, stop);
+        // A sender that reduces its window leaves ACKs unanswered until less is on its way.
+        let is_unanswered = !stop.was_marked && stop.left.is_some_and(|left| left.is_unanswered);
+        let cause = if self.has_grown(flight) {
+            // Whatever else stopped it, this round was needed to open the window.
+            self.climb(flight)
+        } else {
+            self.retract();
+            if !is_unanswered {
+                (self.growth, self.last) = (Growth::Steady, 0);
+            }
+            self.buffer_or_window(stop)
+        };
+        self.largest = self.largest.max(flight);
+        self.peak = self.peak.max(stop.left.map_or(0, |left| left.at_stop));
+        if std::mem::take(&mut self.is_reduced) {
+            (self.largest, self.peak) = (0, 0);
+        }
+        cause
+    }
+
+    /// A loss reduces the window; after a timeout slow start begins again (RFC 5681 section 3.1).
+    fn note_losses(&mut self, stop: &Stop) {
+        if stop.retransmitted != self.retransmitted {
+            self.retransmitted = stop.retransmitted;
+            self.reduced();
+            self.growth = if stop.by_timer { Growth::AfterTimeout } else { Growth::Steady };
+        } else if self.growth == Growth::Opening && !stop.is_whole {
+            self.growth = Growth::Steady;
+        }
+    }
+
+    /// Whether the silence before this flight closed the window.
+    fn note_silence(&mut self, flight: u64, stop: &Stop) {
+        let before = std::mem::take(&mut self.open_before);
+        if before > 0 && flight + stop.full <= before / 4 * FALLEN_QUARTERS {
+            (self.growth, self.last, self.largest) = (Growth::Reopening, 0, 0);
+            self.reopening.begin(flight, before);
+        }
+    }
+
+    fn has_grown(&self, flight: u64) -> bool {
+        self.growth != Growth::Steady && flight >= self.last + self.last / GROWN_SHARE
+    }
+
+    /// Takes back the first round of slow start if no other has followed: that window was not opening.
+    fn retract(&mut self) {
+        if self.growth == Growth::Opening && self.last > 0 && self.opening.count == 1 {
+            self.opening.count = 0;
+        }
+    }
+
+    /// Counts a round of slow start whose flight was so many bytes.
+    fn climb(&mut self, flight: u64) -> Cause {
+        let is_first = self.last == 0;
+        if self.growth == Growth::Reopening && self.last >= self.reopening.before {
+            // What follows had to be opened in any case.
+            self.growth = Growth::Opening;
+        }
+        self.last = flight;
+        match self.growth {
+            Growth::Reopening => self.reopening.add(flight),
+            // One round alone may be the halved window of any repair.
+            Growth::AfterTimeout if is_first => return Cause::CongestionWindow,
+            Growth::AfterTimeout => {
+                self.after_timeout += 1;
+                self.opening.add(flight);
+            }
+            _ => {
+                if is_first {
+                    self.opening.begin(flight, 0);
+                }
+                self.opening.add(flight);
+            }
+        }
+        self.cause()
+    }
+
+    /// A stop that was not slow start's, or whose sender left ACKs unanswered: the congestion window's, unless that had
+    /// room, or has been larger and nothing reduced it, or there has been the same amount on its way for long.
+    fn buffer_or_window(&mut self, stop: &Stop) -> Cause {
+        let Some(left) = stop.left else { return Cause::CongestionWindow };
+        let buffer = &mut self.buffer;
+        if left.at_stop.abs_diff(buffer.level) <= stop.full {
+            buffer.level_rounds += 1;
+        } else {
+            (buffer.level, buffer.level_rounds) = (left.at_stop, 1);
+        }
+        let has_shrunk = left.at_stop <= self.peak / SHRUNK_SHARE;
+        let is_level = buffer.level_rounds > PLATEAU && self.retransmitted == 0 && !stop.was_marked;
+        let is_unanswered = left.is_unanswered && !stop.was_marked;
+        if !is_unanswered && !has_shrunk && !is_level {
+            return Cause::CongestionWindow;
+        }
+        buffer.unanswered += u32::from(is_unanswered);
+        buffer.level_stops += u32::from(!is_unanswered && !has_shrunk);
+        buffer.least = if buffer.stops == 0 { left.at_end } else { buffer.least.min(left.at_end) };
+        buffer.most = buffer.most.max(left.at_end);
+        buffer.stops += 1;
+        buffer.allowed = buffer.allowed.max(self.peak).max(left.at_stop);
+        Cause::SendBuffer
+    }
+}
+
+/// The part of a flight that was on its way at once, where sending it lasted longer than a round trip.
+fn within_a_round(flight: u64, lasted: i64, base: i64) -> u64 {
+    let most = base + base / 4;
+    if lasted <= most { flight } else { (flight as f64 * most as f64 / lasted as f64) as u64 }
+}
+
+impl Connection {
+    /// What is remembered of what `end` sends, if anything.
+    pub(crate) fn sending(&self, end: End) -> Option<&Sending> {
+        self.sending.as_deref().map(|sending| &sending[end])
+    }
+
+    /// The same, to be written.
+    pub(crate) fn sending_mut(&mut self, end: End) -> &mut Sending {
+        &mut self.sending.get_or_insert_default()[end]
+    }
+
+    /// The sender at `end` stopped, with room in the receiver's window, and goes on at `now`, with a `full` segment or less,
+    /// because an ACK let it. Returns what it was that stopped it.
+    pub(crate) fn stopped(&mut self, end: End, now: i64, full: bool) -> Cause {
+        let Some(base) = self.base_round_trip() else { return Cause::CongestionWindow };
+        if !full || now - self.halves[end].sent_at <= self.clocked_gap(end) {
+            // The rest of a message may have been held back for its size; and no new flight begins in mid-flight.
+            return Cause::CongestionWindow;
+        }
+        let is_whole = self.established != NEVER;
+        let (left, burst) = (self.left_behind(end, now, base), self.burst_from[end]);
+        let half = &self.halves[end];
+        let stop = Stop {
+            now,
+            sent_at: half.sent_at,
+            base,
+            flight: u64::from((half.next as u32).wrapping_sub(burst)),
+            next: half.next,
+            left,
+            full: u64::from(half.full_size()),
+            retransmitted: half.retransmitted,
+            by_timer: half.trouble.as_ref().is_some_and(|trouble| trouble.quiet_since != NEVER),
+            is_whole,
+            was_marked: false,
+        };
+        // Behind a queue the path is busy while the sender waits, and from afar the queue cannot be seen.
+        let is_near = self.reaction_part(end) <= RELEASE_TOLERANCE;
+        let is_unqueued = is_near && half.rtt <= base + base / 4 + RELEASE_TOLERANCE;
+        let sending = self.sending_mut(end);
+        let was_marked = sending.marks.reductions > 0;
+        let is_after = !sending.flights.is_reduced;
+        let cause = sending.flights.stopped(&Stop { was_marked, ..stop });
+        if was_marked && is_after && is_unqueued && cause == Cause::CongestionWindow {
+            let waited = (now - stop.sent_at).min(base + base / 4);
+            sending.marks.waits = sending.marks.waits.saturating_add(1);
+            sending.marks.waited += waited;
+            sending.marks.longest = sending.marks.longest.max(waited);
+        }
+        cause
+    }
+
+    /// What was on its way when the sender at `end` stopped, if the capture was made there, nothing has left for most of a
+    /// round trip, and only the pure ACK that came can have let it go on: no answer that its program was waiting
+    /// for, and room in the receiver's window all along.
+    fn left_behind(&self, end: End, now: i64, base: i64) -> Option<Left> {
+        let (half, other) = (&self.halves[end], &self.halves[1 - end]);
+        let is_near = self.reaction_part(end) <= RELEASE_TOLERANCE;
+        let is_alone = half.freed_pure && other.sent_at < half.sent_at;
+        let is_whole_round = base >= SHORT_PATH && now - half.sent_at >= base * ROUND_QUARTERS / 4;
+        let at_stop = u64::from((half.next as u32).wrapping_sub(self.sent_acked[end]));
+        let full = u64::from(half.full_size());
+        let room = half.window_before().min(half.edge.saturating_sub(half.acked));
+        if !(is_near && is_alone && is_whole_round && half.scale_known && at_stop + 2 * full <= room) {
+            return None;
+        }
+        let at_end = (half.next + u64::from(half.freed_bytes)).saturating_sub(half.acked);
+        let first_ack = self.sending(end).map_or(NEVER, |sending| sending.flights.acked_at);
+        let was_late = first_ack > half.sent_at && now - first_ack > RELEASE_TOLERANCE;
+        Some(Left { at_stop, at_end, is_unanswered: was_late && at_stop.saturating_sub(at_end) >= 2 * full })
+    }
+
+    /// An ACK for what `end` sends came, the first since it sent last.
+    #[inline]
+    pub(crate) fn note_first_ack(&mut self, end: End, now: i64) {
+        if let Some(sending) = &mut self.sending {
+            sending[end].flights.acked_at = now;
+        }
+    }
+
+    /// The sender at `end` stopped because the receiver's window was full, and goes on at `now`.
+    pub(crate) fn stopped_by_receiver(&mut self, end: End, now: i64) {
+        if let Some(sending) = &mut self.sending {
+            let flights = &mut sending[end].flights;
+            (flights.round_at, flights.partial, flights.from) = (now, 0, 0);
+        }
+    }
+
+    /// The program at `end` speaks at `now`, and nothing had been holding it back.
+    pub(crate) fn begun(&mut self, end: End, now: i64) {
+        let Some(base) = self.base_round_trip() else { return };
+        let half = &self.halves[end];
+        let (silence, is_acked) = (now - half.sent_at, half.in_flight() == 0);
+        if let Some(sending) = &mut self.sending {
+            sending[end].flights.begun(now, if is_acked { silence } else { 0 }, base);
+        }
+    }
+
+    /// What spaces out the segments of `end`, of which one leaves now, if it is a congestion window that is still opening
+    /// and not the path: the capture is at the sender, and no ACK has just come.
+    #[inline]
+    pub(crate) fn paced_by(&self, end: End, now: i64) -> Option<Cause> {
+        let half = &self.halves[end];
+        let is_near = self.reaction_part(end) <= RELEASE_TOLERANCE;
+        let is_clocked = now - half.freed_at <= RELEASE_TOLERANCE;
+        self.sending(end)?.flights.pacing(half.next).filter(|_| is_near && !is_clocked)
+    }
+}

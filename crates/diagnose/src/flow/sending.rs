@@ -1,0 +1,19 @@
+//! What one direction's sender did with its windows: how its flights grew, what marks and queues its data met.
+//!
+//! A *flight* is what a sender sends between two stops; a sender that waits for its congestion window sends one each
+//! round trip. Kept apart from [`super::half::Half`], since most connections never fill a window.
+
+use super::ecn::Marks;
+use super::flight::Flights;
+use super::queue::Queue;
+
+/// What is remembered of a direction that has stopped for a window, met a long queue or was marked.
+#[derive(Debug, Default)]
+pub(crate) struct Sending {
+    /// Its flights, and why they were as small as they were.
+    pub(crate) flights: Flights,
+    /// Marks of congestion, and what its sender did about them.
+    pub(crate) marks: Marks,
+    /// Round trips far beyond the base one.
+    pub(crate) queue: Queue,
+}
