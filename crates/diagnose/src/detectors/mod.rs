@@ -10,11 +10,13 @@ mod fast_recovery;
 mod handshake_per_request;
 mod harmless_delayed_ack;
 mod holds;
+mod late_hole_ack;
 mod loss;
 mod merged_updates;
 mod nagle_delayed_ack;
 mod nagle_hold;
 mod offloaded_segments;
+mod one_hole_per_rtt;
 mod one_sided_capture;
 mod rto_stall;
 mod rule;
@@ -22,7 +24,10 @@ mod slow_client;
 mod slow_server;
 mod small_receive_window;
 mod split_write;
+mod spurious_retransmit;
 mod subject;
+mod syn_retry;
+mod tail_loss;
 #[cfg(test)]
 mod testing;
 mod uneven_cadence;
@@ -45,16 +50,21 @@ pub static RULES: &[&Rule] = &[
     &fast_recovery::FAST_RECOVERY,
     &handshake_per_request::HANDSHAKE_PER_REQUEST,
     &harmless_delayed_ack::HARMLESS_DELAYED_ACK,
+    &late_hole_ack::LATE_HOLE_ACK,
     &merged_updates::MERGED_UPDATES,
     &nagle_delayed_ack::NAGLE_DELAYED_ACK,
     &nagle_hold::NAGLE_HOLD,
     &offloaded_segments::OFFLOADED_SEGMENTS,
+    &one_hole_per_rtt::ONE_HOLE_PER_RTT,
     &one_sided_capture::ONE_SIDED_CAPTURE,
     &rto_stall::RTO_STALL,
     &slow_client::SLOW_CLIENT,
     &slow_server::SLOW_SERVER,
     &small_receive_window::SMALL_RECEIVE_WINDOW,
     &split_write::SPLIT_WRITE,
+    &spurious_retransmit::SPURIOUS_RETRANSMIT,
+    &syn_retry::SYN_RETRY,
+    &tail_loss::TAIL_LOSS,
     &uneven_cadence::UNEVEN_CADENCE,
     &zero_window::ZERO_WINDOW,
 ];

@@ -183,10 +183,13 @@ impl Connection {
         let gap_most = self.clocked_gap(1 - from);
         let sender = &mut self.halves[1 - from];
         let acked = sender.take_ack(tcp, number, now, pure);
+        if sender.trouble.is_some() {
+            self.take_answer(tcp, 1 - from, number, now, acked, facts);
+        }
         if acked.bytes == 0 {
             return;
         }
-        let waited = now - sender.sent_at;
+        let waited = now - self.halves[1 - from].sent_at;
         let host = &mut self.halves[from];
         if waited <= PROMPT {
             host.prompt = host.prompt.saturating_add(1);
@@ -194,7 +197,6 @@ impl Connection {
             host.slow = host.slow.saturating_add(1);
         }
         if self.halves[1 - from].is_repairing() {
-            self.note_needless_repair(tcp, 1 - from);
             self.end_recovery(1 - from, number, now, facts);
         } else if waited > gap_most {
             self.draining(1 - from, acked, number, now, gap_most, facts);
@@ -266,9 +268,15 @@ impl Connection {
             return;
         }
         half.segments = half.segments.saturating_add(1);
+        let stamp = tcp.options.timestamps.map(|stamps| stamps.0);
         if end <= half.next {
-            self.handle_old_data((seq, end), number, from, now, facts);
+            self.handle_old_data((seq, end), stamp, number, from, now, facts);
         } else {
+            if seq > half.next {
+                half.open_hole(seq, now, stamp);
+            } else if seq < half.next {
+                half.fill_holes(seq, half.next);
+            }
             self.handle_new_data(seq, end, number, tcp.payload_len, from, now, facts);
         }
         if fin {
@@ -298,9 +306,6 @@ impl Connection {
         facts: &mut impl Facts,
     ) {
         let half = &mut self.halves[from];
-        if seq > half.next {
-            half.open_hole(seq, now);
-        }
         let full_size = half.full_size();
         let full = len >= full_size;
         half.offloaded += u32::from(len > full_size && half.mss != 0);

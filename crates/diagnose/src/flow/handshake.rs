@@ -16,6 +16,7 @@ impl Connection {
         half.start(tcp.seq);
         half.next = half.next.max(sequence::unwrap(tcp.seq, half.next) + 1 + u64::from(tcp.payload_len));
         half.timestamps = tcp.options.timestamps.is_some();
+        half.offers_sack = tcp.options.sack_permitted;
         // What this side announces limits what the other may send: MSS and window belong to the other half.
         let other = &mut self.halves[1 - from];
         other.mss = tcp.options.mss.unwrap_or(536);
@@ -37,6 +38,9 @@ impl Connection {
             self.halves[from].scale_known = self.syn.is_some() || !scales;
             if self.syn_ack_at == NEVER {
                 self.syn_ack_at = now;
+                if let Some(trouble) = &mut self.halves[client].trouble {
+                    trouble.syn.echo = tcp.options.timestamps.map(|stamps| stamps.1);
+                }
                 if self.syn_at != NEVER && self.syn == Some(tcp.ack.wrapping_sub(1)) {
                     self.halves[client].part = now - self.syn_at;
                     self.halves[client].rtt = now - self.syn_at;
@@ -46,8 +50,12 @@ impl Connection {
                 self.syn_ack_at = now;
             }
         } else {
-            if self.syn_at != NEVER && self.syn_ack_at == NEVER {
-                facts.take(self.syn_timeout(self.syn_at, from, number, now));
+            if self.syn_at != NEVER {
+                let trouble = self.halves[from].trouble.get_or_insert_default();
+                trouble.syn.sent_again(tcp.options.timestamps.map(|stamps| stamps.0));
+                if self.syn_ack_at == NEVER {
+                    facts.take(self.syn_timeout(self.syn_at, from, number, now));
+                }
             }
             self.syn = Some(tcp.seq);
             (self.syn_at, self.syn_number) = (now, number);

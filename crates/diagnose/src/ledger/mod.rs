@@ -71,10 +71,16 @@ impl Ledger {
             Cause::CongestionWindow => (Slot::Cwnd, Rank::Blocked),
             Cause::ReceiveWindow | Cause::ZeroWindow | Cause::Unread => (Slot::Rwnd, Rank::Blocked),
             Cause::Recovery => (Slot::Recovery, Rank::Blocked),
-            Cause::Timeout | Cause::UnseenTimeout | Cause::SynTimeout => (Slot::Rto, Rank::Blocked),
+            Cause::Timeout | Cause::TailLoss | Cause::UnseenTimeout | Cause::SynTimeout => {
+                (Slot::Rto, Rank::Blocked)
+            }
             Cause::Queueing => (Slot::Queueing, Rank::Travelling),
             Cause::Transfer => (Slot::Transfer, Rank::Flowing),
             Cause::Program | Cause::ProgramPause => return self.tallies.add(wait),
+            // Parts of a repair, whose time is booked as a whole, and what is no wait at all.
+            Cause::LateRepairAck | Cause::OneHole | Cause::NeedlessTimer | Cause::NeedlessRepair => {
+                return self.tallies.add(wait);
+            }
         };
         if rank == Rank::Flowing {
             self.spoken = self.spoken.max(wait.until);
