@@ -153,7 +153,7 @@ fn fixes(subject: &Subject<'_>, end: End) -> Vec<Fix> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::findings;
+    use super::super::testing::{Bulk, findings};
     use crate::report::{Blamed, Severity};
 
     const HANDSHAKE: &str = "\
@@ -219,5 +219,47 @@ mod tests {
         let mut text = upload("");
         text += "10:00:59.000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [F.], seq 14601, ack 1, win 64240, length 0\n";
         assert!(findings("fast-recovery", &text).is_empty());
+    }
+
+    /// Captured at the server, 20 ms from the client: the second of five segments comes this much after the third, µs.
+    fn late_by(us: u64) -> String {
+        let mut talk = Bulk::at_server(20_000);
+        talk.segment(30_000, 0);
+        talk.ack(30_010, 1);
+        for (order, index) in [2, 3, 4].into_iter().enumerate() {
+            talk.segment(30_500 + order as u64 * 500, index);
+            talk.ack(30_510 + order as u64 * 500, 1);
+        }
+        talk.segment(30_500 + us, 1);
+        talk.ack(30_510 + us, 5);
+        talk.text()
+    }
+
+    #[test]
+    fn what_comes_within_a_round_trip_was_overtaken() {
+        for rule in ["fast-recovery", "rto-stall", "tail-loss", "spurious-retransmit", "capture-gap"] {
+            assert!(findings(rule, &late_by(15_000)).is_empty(), "{rule}");
+        }
+        let found = findings("fast-recovery", &late_by(21_000));
+        // From the first duplicate ACK at 30.51 ms to the ACK of all at 51.51.
+        assert_eq!((found.len(), found[0].cost_ms.0), (1, 21.0));
+    }
+
+    #[test]
+    fn timestamps_tell_what_was_overtaken_from_what_was_sent_again() {
+        let late_by = |us: u64, stamp: u64| {
+            let mut talk = Bulk::at_server(20_000);
+            talk.segment_at(30_000, 0, 100);
+            talk.ack(30_010, 1);
+            for (order, index) in [2, 3, 4].into_iter().enumerate() {
+                talk.segment_at(30_500 + order as u64 * 500, index, 105);
+                talk.ack(30_510 + order as u64 * 500, 1);
+            }
+            talk.segment_at(30_500 + us, 1, stamp);
+            talk.ack(30_510 + us, 5);
+            findings("fast-recovery", &talk.text()).len()
+        };
+        assert_eq!(late_by(60_000, 104), 0, "60 ms late, and older than what overtook it");
+        assert_eq!(late_by(15_000, 106), 1, "sooner than a round trip, and younger");
     }
 }

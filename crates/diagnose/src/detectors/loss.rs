@@ -82,12 +82,16 @@ pub(crate) fn severity(subject: &Subject<'_>, cost: i64) -> Option<Severity> {
     (cost >= subject.duration() / ADVICE_SHARE).then_some(Severity::Advice)
 }
 
-/// A finding about waits for a timer, for which the network is to blame; still without words.
+/// A finding about waits for a timer, for which the network is to blame; still without words. Timers that took no longer
+/// than a probe matter as much as repairs do.
 pub(crate) fn of_timer(rule: &Rule, subject: &Subject<'_>, tally: &Tally) -> Finding {
     let is_rare = tally.total < LARGE_COST && tally.total < subject.duration() / LONG_LIFE;
+    let is_stall = tally.total >= SMALLEST_STALL;
+    let as_repair = severity(subject, tally.total).unwrap_or(Severity::Advice);
+    let as_stall = if is_rare { Severity::Advice } else { rule.severity };
     Finding {
         rule: rule.name,
-        severity: if is_rare { Severity::Advice } else { rule.severity },
+        severity: if is_stall { as_stall } else { as_repair },
         connection: Some(subject.id),
         blame: Blame { side: Blamed::Network, address: None },
         count: tally.count,

@@ -1,6 +1,6 @@
 //! Lost ends of messages, which only a timer notices.
 
-use super::loss::{CONFIDENCE_GAPS, Loss, SMALLEST_STALL, find_the_drops, how_long, of_timer};
+use super::loss::{CONFIDENCE_GAPS, Loss, SMALLEST_STALL, find_the_drops, how_long, of_timer, severity};
 use super::rule::{Check, rule};
 use super::subject::{Subject, percent, times};
 use crate::flow::fact::{Cause, End};
@@ -47,7 +47,7 @@ const CONFIDENCE_UNSEEN: f64 = 0.8;
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for end in 0..2 {
         if let Some(tally) = subject.tally(Cause::TailLoss, end)
-            && tally.total >= SMALLEST_STALL
+            && (tally.total >= SMALLEST_STALL || severity(subject, tally.total).is_some())
             && Loss::of(subject, end).is_real()
         {
             findings.push(finding(subject, end, tally));
@@ -146,8 +146,8 @@ fn fixes(subject: &Subject<'_>, end: End) -> Vec<Fix> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::findings;
-    use crate::report::{Blamed, Severity};
+    use super::super::testing::{Bulk, findings};
+    use crate::report::{Blamed, Finding, Severity};
 
     const HANDSHAKE: &str = "\
         10:00:00.000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [S], seq 99, win 64240, options [mss 1460,sackOK], length 0\n\
@@ -195,8 +195,17 @@ mod tests {
     }
 
     #[test]
-    fn a_probe_after_50_ms_is_no_stall() {
-        assert!(findings("tail-loss", &format!("{HANDSHAKE}{}", sent_again(50_000))).is_empty());
+    fn a_probe_after_50_ms_matters_in_a_short_life_alone() {
+        let mut text = format!("{HANDSHAKE}{}", sent_again(50_000));
+        let found = findings("tail-loss", &text);
+        assert_eq!((found.len(), found[0].cost_ms.0), (1, 50.0));
+        assert!(
+            found[0].summary.contains("a tail-loss probe had"),
+            "too soon for a timer: {}",
+            found[0].summary
+        );
+        text += "10:00:59.000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [F.], seq 101, ack 1, win 64240, length 0\n";
+        assert!(findings("tail-loss", &text).is_empty());
     }
 
     #[test]
@@ -291,5 +300,48 @@ mod tests {
         assert_eq!(found.len(), 1);
         assert!((found[0].cost_ms.0 - 212.0).abs() < 0.01, "{:?}", found[0].cost_ms);
         assert!(findings("fast-recovery", &text).is_empty());
+    }
+
+    /// A message of three segments, the last one small; what comes 250 ms after it, and the ACK of all.
+    fn lost_end(mut talk: Bulk, again: impl Fn(&mut Bulk)) -> Vec<Finding> {
+        (0..2).for_each(|index| talk.segment(30_000 + 10 * index, index));
+        talk.piece(30_020, 2, 700);
+        talk.ack(50_020, 1);
+        again(&mut talk);
+        talk.ack_piece(320_040, 2, 700);
+        findings("tail-loss", &talk.text())
+    }
+
+    #[test]
+    fn what_is_sent_again_first_tells_a_probe_from_a_timer() {
+        let probe = |talk: &mut Bulk| {
+            talk.piece(300_020, 2, 700);
+            talk.segment(300_040, 1);
+        };
+        let timer = |talk: &mut Bulk| {
+            talk.segment(300_020, 1);
+            talk.piece(300_040, 2, 700);
+        };
+        let found = lost_end(Bulk::with_sack(20_000), probe);
+        assert!(found[0].summary.contains("a tail-loss probe had"), "{}", found[0].summary);
+        let found = lost_end(Bulk::with_sack(20_000), timer);
+        assert!(found[0].summary.contains("told: the retransmission timer had"), "{}", found[0].summary);
+        // From the ACK at 50.02 ms, the last thing that passed, to 300.02.
+        assert_eq!((found.len(), found[0].cost_ms.0), (1, 250.0));
+        let found = lost_end(Bulk::without_sack(20_000), timer);
+        assert!(found[0].fixes[0].title.starts_with("Allow SACK"), "{}", found[0].fixes[0].title);
+    }
+
+    #[test]
+    fn a_sack_of_something_behind_it_told_of_the_loss() {
+        let mut talk = Bulk::with_sack(20_000);
+        (0..2).for_each(|index| talk.segment(30_000 + 10 * index, index));
+        talk.piece(30_020, 2, 700);
+        talk.ack(50_000, 1);
+        talk.sack(50_020, 1, (2, 3));
+        talk.segment(300_020, 1);
+        talk.ack_piece(320_040, 2, 700);
+        assert!(findings("tail-loss", &talk.text()).is_empty());
+        assert_eq!(findings("rto-stall", &talk.text()).len(), 1);
     }
 }

@@ -115,7 +115,7 @@ impl Talk {
     }
 }
 
-/// An upload to 10.0.0.2:80 in segments of 1,460 bytes, captured at the client. Times are µs; segments count from 0.
+/// An upload to 10.0.0.2:80 in segments of 1,460 bytes. Times are µs; segments count from 0.
 #[derive(Debug)]
 pub(crate) struct Bulk {
     lines: String,
@@ -125,30 +125,33 @@ impl Bulk {
     /// Bytes of a segment.
     const SIZE: u64 = 1_460;
 
-    /// Both ends allow SACK.
+    /// Captured at the client; both ends allow SACK.
     pub(crate) fn with_sack(round_trip: u64) -> Self {
-        Self::new(round_trip, ["sackOK,", "sackOK,"])
+        Self::new([round_trip, round_trip + 10], ["sackOK,", "sackOK,"])
     }
 
     /// The client does not allow it, so the server must not.
     pub(crate) fn without_sack(round_trip: u64) -> Self {
-        Self::new(round_trip, ["", ""])
+        Self::new([round_trip, round_trip + 10], ["", ""])
     }
 
     /// The server does not.
     pub(crate) fn server_without_sack(round_trip: u64) -> Self {
-        Self::new(round_trip, ["sackOK,", ""])
+        Self::new([round_trip, round_trip + 10], ["sackOK,", ""])
     }
 
-    fn new(round_trip: u64, [client, server]: [&str; 2]) -> Self {
+    /// Captured at the server; both ends allow SACK.
+    pub(crate) fn at_server(round_trip: u64) -> Self {
+        Self::new([10, round_trip + 10], ["sackOK,", "sackOK,"])
+    }
+
+    /// SYN at 0, SYN-ACK and ACK at these times, with these options.
+    fn new([syn_ack, ack]: [u64; 2], [client, server]: [&str; 2]) -> Self {
         let mut talk = Self { lines: String::new() };
         talk.line(0, true, &format!("[S], seq 0, win 64240, options [{client}mss 1460], length 0"));
-        talk.line(
-            round_trip,
-            false,
-            &format!("[S.], seq 0, ack 1, win 65160, options [{server}mss 1460], length 0"),
-        );
-        talk.line(round_trip + 10, true, "[.], ack 1, win 64240, length 0");
+        let options = format!("options [{server}mss 1460]");
+        talk.line(syn_ack, false, &format!("[S.], seq 0, ack 1, win 65160, {options}, length 0"));
+        talk.line(ack, true, "[.], ack 1, win 64240, length 0");
         talk
     }
 
@@ -162,6 +165,14 @@ impl Bulk {
     /// A full segment, for the first time or again.
     pub(crate) fn segment(&mut self, us: u64, index: u64) {
         self.piece(us, index, Self::SIZE);
+    }
+
+    /// The same with this timestamp.
+    pub(crate) fn segment_at(&mut self, us: u64, index: u64, stamp: u64) {
+        let seq = 1 + index * Self::SIZE;
+        let options = format!("options [nop,nop,TS val {stamp} ecr 7]");
+        let end = seq + Self::SIZE;
+        self.line(us, true, &format!("[.], seq {seq}:{end}, ack 1, win 64240, {options}, length 1460"));
     }
 
     /// The first `len` bytes of a segment.

@@ -12,6 +12,10 @@ use super::trouble::{Trouble, duplicate_sack};
 /// Duplicate ACKs in a row that tell how far apart the path delivers segments.
 const SPACING_PROOF: u8 = 3;
 
+/// Segments behind a hole that duplicate ACKs may have told of and that are not there: a small one at the end of a
+/// message, and one that came twice.
+const UNSURE_BEYOND: u16 = 2;
+
 /// The round of a repair that is going on: what was sent again since the ACK moved last.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rounds {
@@ -76,6 +80,8 @@ impl Connection {
             self.publish_needless(end, number, now, facts);
         } else if acked.bytes == 0 {
             trouble.take_duplicate(dup_acks, now);
+        } else if !is_repairing {
+            trouble.beyond = 0;
         }
         if acked.bytes > 0 && is_repairing {
             self.recognise_original(tcp, end, number, now, facts);
@@ -106,14 +112,17 @@ impl Connection {
     fn end_round(&mut self, end: End, number: u64, now: i64, heard: i64, facts: &mut impl Facts) {
         let base = self.base_round_trip();
         let half = &mut self.halves[end];
-        let (part, acked) = (half.part_or_zero(), half.acked);
+        let (part, acked, full) = (half.part_or_zero(), half.acked, u64::from(half.full_size()));
         let Some(trouble) = half.trouble.as_deref_mut() else { return };
         let Some(round) = trouble.rounds.next(now) else { return };
         let is_near = part <= RELEASE_TOLERANCE;
         let spacing = if is_near { 0 } else { trouble.spacing };
         // The ACK of a segment follows that of the one before it by what the path takes for a segment.
         let due = (round.sent_at + part).max(heard) + spacing;
-        let fills_hole = acked > round.end || trouble.sacked > acked;
+        let over = acked.saturating_sub(round.end);
+        let segments = u16::try_from(over.div_ceil(full)).unwrap_or(u16::MAX);
+        trouble.beyond = trouble.beyond.saturating_sub(segments);
+        let fills_hole = over > 0 || trouble.sacked > acked || trouble.beyond > UNSURE_BEYOND;
         let knows_path = is_near || trouble.spacing_of >= SPACING_PROOF;
         let late = base.filter(|_| fills_hole && knows_path).map(|base| ack_held(base).max(spacing));
         let is_late = late.is_some_and(|least| now - due >= least);
@@ -138,6 +147,8 @@ impl Connection {
         let quiet_since = self.quiet_since(end, false);
         let by_timer = self.is_by_timer(end, now, quiet_since, false);
         let Some(trouble) = self.halves[end].trouble.as_deref_mut() else { return };
+        // After a timer the sender goes back and sends again also what had arrived.
+        let by_timer = by_timer || trouble.quiet_since != NEVER;
         trouble.forestalled += 1;
         trouble.needless = trouble.needless.saturating_add(1);
         let cause = if by_timer { Cause::NeedlessTimer } else { Cause::NeedlessRepair };
@@ -188,6 +199,7 @@ impl Trouble {
 
     /// Takes the last of a run of duplicate ACKs.
     fn take_duplicate(&mut self, dup_acks: u8, now: i64) {
+        self.beyond = self.beyond.saturating_add(u16::from(dup_acks > 0));
         if dup_acks >= SPACING_PROOF && dup_acks > self.spacing_of {
             self.spacing = (now - self.dup_since) / i64::from(dup_acks - 1);
             self.spacing_of = dup_acks;

@@ -55,6 +55,9 @@ impl Connection {
         let quiet_since = self.quiet_since(from, filled.is_some());
         let by_timer = self.is_by_timer(from, now, quiet_since, filled.is_some());
         let tail = self.tail((seq, end), from, now - quiet_since);
+        if by_timer {
+            self.settle_silence(from, facts);
+        }
         let half = &mut self.halves[from];
         let (next, last_number, dup_acks) = (half.next, half.sent_number, half.dup_acks);
         let trouble = half.trouble.get_or_insert_default();
@@ -138,9 +141,10 @@ impl Connection {
         let half = &self.halves[from];
         let silence = now - quiet_since;
         let reaction = self.reaction_most(from);
-        let sure = self.base_round_trip().is_some() && half.dup_acks == 0 && !fills_hole;
-        silence >= TIMER_SILENCE + reaction
-            || (sure && silence >= (REACTIONS_OF_SILENCE * reaction).max(REORDERING))
+        // A sender that paces what it sends again is silent for a part of a round trip.
+        let shortest = |base| (REACTIONS_OF_SILENCE * reaction).max(REORDERING).max(base);
+        let sure = self.base_round_trip().filter(|_| half.dup_acks == 0 && !fills_hole);
+        silence >= TIMER_SILENCE + reaction || sure.is_some_and(|base| silence >= shortest(base))
     }
 
     /// Whether new data of `end` that passes now is the retransmission of something that was lost before it came
@@ -214,7 +218,6 @@ impl Connection {
         let was_probe = by_timer && (repair.was_needless || (!prompt && half.had_no_room()));
         if !was_probe {
             self.publish_repair(end, number, now, facts);
-            self.halves[end].count_tail();
         }
         // After a probe the wait goes on: what was sent again had not been lost, the receiver had only not
         // ACKed it, or had no room.
@@ -228,24 +231,49 @@ impl Connection {
         }
     }
 
-    /// Books a repair: the timer's silence, if one began it, and the time until all was ACKed.
-    fn publish_repair(&self, end: End, number: u64, now: i64, facts: &mut impl Facts) {
+    /// Books a repair: a timer's silence, if there was one, and the time until all was ACKed.
+    fn publish_repair(&mut self, end: End, number: u64, now: i64, facts: &mut impl Facts) {
+        self.publish_silence(end, facts);
         let Some(repair) = self.halves[end].repair() else { return };
-        let mut since = repair.recover_from;
-        if repair.quiet_since != NEVER {
-            if since < repair.quiet_since {
-                let packets = [repair.recover_number, repair.quiet_number, repair.quiet_number];
-                let until = repair.quiet_since;
-                facts.take(Fact::Wait(Wait::new(Cause::Recovery, end, (since, until), packets)));
-            }
-            since = repair.quiet_until;
-            let packets = [repair.quiet_number, repair.quiet_end, repair.quiet_end];
-            let (from, until) = (repair.quiet_since, repair.quiet_until);
-            let cause = if repair.tail.is_some() { Cause::TailLoss } else { Cause::Timeout };
-            facts.take(Fact::Wait(Wait::new(cause, end, (from, until), packets)));
-        }
         let packets = [repair.recover_number, number, number];
-        facts.take(Fact::Wait(Wait::new(Cause::Recovery, end, (since, now), packets)));
+        facts.take(Fact::Wait(Wait::new(Cause::Recovery, end, (repair.recover_from, now), packets)));
+    }
+
+    /// Another timer of the same repair has expired: if the ACK has moved since the last one, that was another silence.
+    fn settle_silence(&mut self, end: End, facts: &mut impl Facts) {
+        let half = &mut self.halves[end];
+        let freed_at = half.freed_at;
+        let Some(trouble) = half.trouble.as_deref_mut().filter(|trouble| trouble.recover != 0) else {
+            return;
+        };
+        if trouble.quiet_since == NEVER || freed_at <= trouble.quiet_until {
+            return;
+        }
+        let (until, number) = (trouble.quiet_until, trouble.quiet_end);
+        self.publish_silence(end, facts);
+        if let Some(trouble) = &mut self.halves[end].trouble {
+            (trouble.recover_from, trouble.recover_number) = (until, number);
+            (trouble.quiet_since, trouble.tail) = (NEVER, None);
+        }
+    }
+
+    /// Books a timer's silence and the repair before it; what is left of the repair begins after it.
+    fn publish_silence(&mut self, end: End, facts: &mut impl Facts) {
+        let Some(repair) = self.halves[end].trouble.as_deref_mut() else { return };
+        if repair.quiet_since == NEVER {
+            return;
+        }
+        let since = repair.recover_from;
+        if since < repair.quiet_since {
+            let packets = [repair.recover_number, repair.quiet_number, repair.quiet_number];
+            facts.take(Fact::Wait(Wait::new(Cause::Recovery, end, (since, repair.quiet_since), packets)));
+        }
+        let packets = [repair.quiet_number, repair.quiet_end, repair.quiet_end];
+        let (from, until) = (repair.quiet_since, repair.quiet_until);
+        let cause = if repair.tail.is_some() { Cause::TailLoss } else { Cause::Timeout };
+        facts.take(Fact::Wait(Wait::new(cause, end, (from, until), packets)));
+        repair.count_tail();
+        repair.recover_from = until;
     }
 
     /// Books a repair that the capture's end cuts off. What was never mended may have been more than a tail.
@@ -262,16 +290,6 @@ impl Connection {
 }
 
 impl Half {
-    /// Counts the lost tail that the present repair has mended, if it was one.
-    fn count_tail(&mut self) {
-        if let Some(trouble) = &mut self.trouble
-            && let Some(tail) = trouble.tail
-        {
-            let count = &mut trouble.tails[tail as usize];
-            *count = count.saturating_add(1);
-        }
-    }
-
     /// Whether the window, as it was before the last ACK, had no room for another full segment.
     fn had_no_room(&self) -> bool {
         self.scale_known && self.edge_before.saturating_sub(self.next) < u64::from(self.full_size())

@@ -56,6 +56,8 @@ pub(crate) struct Trouble {
     /// many they were.
     pub(crate) spacing: i64,
     pub(crate) spacing_of: u8,
+    /// Segments that the receiver has beyond its ACK, as far as duplicate ACKs tell.
+    pub(crate) beyond: u16,
     /// Up to where the receiver has something, as far as its SACKs tell; 0 where there were none.
     pub(crate) sacked: u64,
     /// Segments sent again.
@@ -150,6 +152,7 @@ impl Default for Trouble {
             heard_at: NEVER,
             spacing: 0,
             spacing_of: 0,
+            beyond: 0,
             sacked: 0,
             retransmitted: 0,
             needless: 0,
@@ -184,6 +187,14 @@ impl Trouble {
     pub(crate) fn note_gap(&mut self, number: u64, now: i64) {
         if self.gap_number == 0 {
             (self.gap_number, self.gap_at) = (number, now);
+        }
+    }
+
+    /// Counts the lost tail that the present repair mends, if it is one.
+    pub(crate) fn count_tail(&mut self) {
+        if let Some(tail) = self.tail {
+            let count = &mut self.tails[tail as usize];
+            *count = count.saturating_add(1);
         }
     }
 
