@@ -44,7 +44,7 @@ const CONFIDENCE: f64 = 0.95;
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for end in 0..2 {
-        for cause in [Cause::NeedlessTimer, Cause::NeedlessRepair] {
+        for cause in [Cause::NeedlessProbe, Cause::NeedlessTimer, Cause::NeedlessRepair] {
             if let Some(tally) = subject.tally(cause, end) {
                 findings.push(finding(subject, end, tally));
             }
@@ -54,7 +54,9 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 
 fn finding(subject: &Subject<'_>, end: End, tally: &Tally) -> Finding {
     let loss = Loss::of(subject, end);
-    let is_much = tally.count >= MANY && tally.count * MANY_SHARE >= loss.segments;
+    // A probe leaves the congestion window alone (RFC 8985 section 7.3).
+    let is_dear = tally.cause != Cause::NeedlessProbe;
+    let is_much = is_dear && tally.count >= MANY && tally.count * MANY_SHARE >= loss.segments;
     Finding {
         rule: SPURIOUS_RETRANSMIT.name,
         severity: if is_much { Severity::Advice } else { SPURIOUS_RETRANSMIT.severity },
@@ -66,15 +68,15 @@ fn finding(subject: &Subject<'_>, end: End, tally: &Tally) -> Finding {
         confidence: if loss.has_gaps { CONFIDENCE_GAPS } else { CONFIDENCE },
         summary: summary(subject, end, tally, &loss),
         evidence: subject.evidence(tally, |case| match tally.cause {
-            Cause::NeedlessTimer => [
-                "the last packet before the timer ran".to_owned(),
-                "a timer has expired: sent again".to_owned(),
-                format!("says that it had come before: {} after the silence began", human(case.length)),
-            ],
-            _ => [
+            Cause::NeedlessRepair => [
                 "sent again, or the ACK of what is sent again now".to_owned(),
                 "shows that it had come before".to_owned(),
                 String::new(),
+            ],
+            _ => [
+                "the last packet before the timer ran, or the ACK of what is sent again".to_owned(),
+                "sent again".to_owned(),
+                format!("shows that it had come before: {} after the first", human(case.length)),
             ],
         }),
         fixes: subject.fixes(|| fixes(subject, end, tally.cause)),
@@ -83,6 +85,9 @@ fn finding(subject: &Subject<'_>, end: End, tally: &Tally) -> Finding {
 
 fn summary(subject: &Subject<'_>, end: End, tally: &Tally, loss: &Loss) -> String {
     let why = match tally.cause {
+        Cause::NeedlessProbe => {
+            format!("as a tail-loss probe, before the ACK came, which took up to {}", human(worst(tally)))
+        }
         Cause::NeedlessTimer => format!(
             "a timer of the {} ran out before the ACK came, which took up to {}",
             subject.side_name(end),
@@ -102,7 +107,7 @@ fn summary(subject: &Subject<'_>, end: End, tally: &Tally, loss: &Loss) -> Strin
 }
 
 fn fixes(subject: &Subject<'_>, end: End, cause: Cause) -> Vec<Fix> {
-    if cause == Cause::NeedlessTimer {
+    if cause != Cause::NeedlessRepair {
         return vec![
             Fix {
                 title: "Find out why the ACK took so long".to_owned(),
@@ -159,6 +164,19 @@ mod tests {
         assert_eq!(finding.evidence.iter().map(|evidence| evidence.packet).collect::<Vec<_>>(), [4, 5, 7]);
         assert!(finding.summary.contains("a timer of the client") && finding.summary.contains("240 ms"));
         assert!(findings("tail-loss", &talk.text()).is_empty());
+    }
+
+    #[test]
+    fn a_probe_that_was_not_needed_is_called_one() {
+        let mut talk = Bulk::with_sack(20_000);
+        talk.segment(30_000, 0);
+        talk.piece(30_010, 1, 100);
+        talk.piece(80_000, 1, 100);
+        talk.ack_piece(99_000, 1, 100);
+        talk.duplicate(100_000, (1_460, 1_560));
+        let found = findings("spurious-retransmit", &talk.text());
+        assert_eq!((found.len(), found[0].count, found[0].severity), (1, 1, Severity::Note));
+        assert!(found[0].summary.contains("as a tail-loss probe"), "{}", found[0].summary);
     }
 
     #[test]

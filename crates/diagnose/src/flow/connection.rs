@@ -363,13 +363,14 @@ impl Connection {
         }
     }
 
-    /// Publishes how long the data sent last has been travelling. During a repair that is the repair's time, and so many
-    /// pieces of it would be more than the ledger keeps apart.
+    /// Publishes how long the data sent last has been travelling. What leaves during a repair travels in the repair's
+    /// time, and so many pieces of it would be more than the ledger keeps apart.
     fn publish_travel(&mut self, now: i64, facts: &mut impl Facts) {
         for end in 0..2 {
             let half = &self.halves[end];
-            let is_known = half.part != UNKNOWN && half.part > 0 && !half.is_repairing();
-            if half.sent_at != NEVER && is_known && half.sent_at < now {
+            let is_in_repair = half.repair().is_some_and(|repair| half.sent_at >= repair.recover_from);
+            let is_known = half.sent_at != NEVER && half.part != UNKNOWN && half.part > 0;
+            if is_known && half.sent_at < now && !is_in_repair {
                 facts.take(Fact::InFlight { end, from: half.sent_at, until: half.sent_at + half.part });
             }
         }

@@ -38,7 +38,9 @@ pub enum Cause {
     LateRepairAck,
     /// Of a repair: another round trip for a single hole.
     OneHole,
-    /// No wait: a timer sent again what had arrived.
+    /// No wait: a tail-loss probe sent again what had arrived.
+    NeedlessProbe,
+    /// No wait: the retransmission timer sent again what had arrived.
     NeedlessTimer,
     /// No wait: duplicate ACKs made the sender send again what had arrived.
     NeedlessRepair,

@@ -6,6 +6,7 @@ use super::connection::{Connection, RELEASE_TOLERANCE};
 use super::fact::{Cause, End, Fact, Facts, Wait};
 use super::half::{Acked, NEVER};
 use super::release::ack_held;
+use super::repair::SHORTEST_TIMER;
 use super::sequence;
 use super::trouble::{Trouble, duplicate_sack};
 
@@ -143,18 +144,19 @@ impl Connection {
     /// Something that `end` sent again passes, though the ACK of it has passed before.
     pub(crate) fn note_sent_twice(&mut self, end: End, number: u64, now: i64, facts: &mut impl Facts) {
         let half = &self.halves[end];
-        let (freed_at, freed_number) = (half.freed_at, half.freed_number);
+        let (freed_at, freed_number) = (half.freed_at.clamp(self.first, now), half.freed_number);
         let quiet_since = self.quiet_since(end, false);
         let by_timer = self.is_by_timer(end, now, quiet_since, false);
         let Some(trouble) = self.halves[end].trouble.as_deref_mut() else { return };
-        // After a timer the sender goes back and sends again also what had arrived.
-        let by_timer = by_timer || trouble.quiet_since != NEVER;
         trouble.forestalled += 1;
         trouble.needless = trouble.needless.saturating_add(1);
-        let cause = if by_timer { Cause::NeedlessTimer } else { Cause::NeedlessRepair };
-        let wait =
-            Wait::new(cause, end, (freed_at.clamp(self.first, now), now), [freed_number, number, number]);
-        facts.take(Fact::Wait(wait));
+        let cause = match trouble.quiet_since {
+            _ if by_timer => needless_by(now - quiet_since),
+            NEVER => Cause::NeedlessRepair,
+            // After a timer the sender goes back and sends again also what had arrived.
+            since => needless_by(trouble.quiet_until - since),
+        };
+        facts.take(Fact::Wait(Wait::new(cause, end, (freed_at, now), [freed_number, number, number])));
     }
 
     /// Something that `end` sent again had arrived before, says packet `number`.
@@ -162,23 +164,23 @@ impl Connection {
         let first = self.first;
         let Some(trouble) = self.halves[end].trouble.as_deref_mut() else { return };
         trouble.needless = trouble.needless.saturating_add(1);
-        let (cause, since, packet, again) = match trouble.quiet_since {
-            NEVER => {
-                (Cause::NeedlessRepair, trouble.repaired_at, trouble.repaired_number, trouble.repaired_number)
+        let (repaired_at, repaired) = (trouble.repaired_at, trouble.repaired_number);
+        let (cause, packets, times) = match trouble.quiet_since {
+            NEVER => (Cause::NeedlessRepair, [repaired, number, number], [repaired_at, now, now]),
+            since => {
+                let until = trouble.quiet_until;
+                let packets = [trouble.quiet_number, trouble.quiet_end, number];
+                (needless_by(until - since), packets, [since, until, now])
             }
-            since => (Cause::NeedlessTimer, since, trouble.quiet_number, trouble.quiet_end),
         };
-        let times = [since, if cause == Cause::NeedlessTimer { trouble.quiet_until } else { since }, now];
-        let packets = [packet, again, number];
-        facts.take(Fact::Wait(Wait {
-            cause,
-            end,
-            from: since.clamp(first, now),
-            until: now,
-            packets,
-            times,
-        }));
+        let from = times[0].clamp(first, now);
+        facts.take(Fact::Wait(Wait { cause, end, from, until: now, packets, times }));
     }
+}
+
+/// What sent again for nothing after so long a silence: a probe, if it was too short for a timer.
+fn needless_by(silence: i64) -> Cause {
+    if silence < SHORTEST_TIMER { Cause::NeedlessProbe } else { Cause::NeedlessTimer }
 }
 
 impl Trouble {

@@ -14,7 +14,7 @@ use super::trouble::Tail;
 const TIMER_SILENCE: i64 = 150_000_000;
 /// The shortest timer of a Linux kernel (`TCP_RTO_MIN`), the system whose identifications show what was lost; the
 /// round trip comes on top. ns.
-const SHORTEST_TIMER: i64 = 200_000_000;
+pub(crate) const SHORTEST_TIMER: i64 = 200_000_000;
 /// A timer is at most this many times the shortest one plus the base round trip, unless round trips vary a lot…
 const TIMER_SPREAD: i64 = 2;
 /// …and doubles each time, this often at most (`TCP_RTO_MAX` comes before).

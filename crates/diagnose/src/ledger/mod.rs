@@ -78,9 +78,11 @@ impl Ledger {
             Cause::Transfer => (Slot::Transfer, Rank::Flowing),
             Cause::Program | Cause::ProgramPause => return self.tallies.add(wait),
             // Parts of a repair, whose time is booked as a whole, and what is no wait at all.
-            Cause::LateRepairAck | Cause::OneHole | Cause::NeedlessTimer | Cause::NeedlessRepair => {
-                return self.tallies.add(wait);
-            }
+            Cause::LateRepairAck
+            | Cause::OneHole
+            | Cause::NeedlessProbe
+            | Cause::NeedlessTimer
+            | Cause::NeedlessRepair => return self.tallies.add(wait),
         };
         if rank == Rank::Flowing {
             self.spoken = self.spoken.max(wait.until);
