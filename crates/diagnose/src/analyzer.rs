@@ -163,7 +163,7 @@ impl Analyzer {
             connection.finish(ledger);
             ledger.finish(connection.last, connection.whose_turn());
         }
-        let client = |index: u32| self.table.get(index).connection.client.unwrap_or(0);
+        let client = |index: u32| self.table.get(index).connection.client().unwrap_or(0);
         let series = self.series.into_iter().map(|(index, series)| (index, series.finish(client(index))));
         let series = series.collect();
         Diagnosis::new(info, self.table, self.steps, series)

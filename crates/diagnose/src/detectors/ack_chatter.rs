@@ -56,7 +56,7 @@ fn is_chatter(subject: &Subject<'_>, end: End) -> bool {
         && acks * 10 >= segments * TENTHS
         && half.bytes / segments >= u64::from(half.full_size()) / BULK_SHARE
         && half.offloaded <= half.segments / OFFLOADED_SHARE
-        && half.retransmitted == 0
+        && half.retransmitted() == 0
 }
 
 fn finding(subject: &Subject<'_>, end: End) -> Finding {

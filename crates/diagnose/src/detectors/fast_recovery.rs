@@ -1,8 +1,9 @@
 //! Time spent repairing losses.
 
-use super::loss::{CONFIDENCE_GAPS, Loss};
+use super::loss::{CONFIDENCE_GAPS, Loss, severity, worst};
 use super::rule::{Check, rule};
 use super::subject::{Subject, counted, grouped, human, percent};
+use super::{late_hole_ack, one_hole_per_rtt};
 use crate::diagnosis::ms;
 use crate::flow::fact::{Cause, End};
 use crate::ledger::Tally;
@@ -19,7 +20,8 @@ rule! {
     /// ## How it is detected
     /// Segments were sent again and no timer was needed; the time from the third duplicate ACK (or the
     /// retransmission itself) until everything outstanding was ACKed is the cost. Segments that only came out
-    /// of order, and retransmissions that the receiver reports as needless (D-SACK), do not count.
+    /// of order, and retransmissions that the receiver reports as needless (D-SACK), do not count. Nor does the
+    /// part of a repair that `late-hole-ack` or `one-hole-per-rtt` tells of.
     ///
     /// ## What to do
     /// Look for the place that drops: a queue that is too short or too long for its line, a policer, a bad
@@ -31,14 +33,6 @@ rule! {
     FAST_RECOVERY = "fast-recovery", Severity::Problem, Check::Connection(check)
 }
 
-/// Repairs that took less than this in all are nobody's trouble. ns.
-const SMALLEST_COST: i64 = 10_000_000;
-/// Advice from this share of the connection's life on, 1 in so many…
-const ADVICE_SHARE: i64 = 100;
-/// …a problem from this one on…
-const PROBLEM_SHARE: i64 = 20;
-/// …or, in long lives, from this much time on. ns.
-const LARGE_COST: i64 = 1_000_000_000;
 /// One repair could be chance of the capture; several are not.
 const CONFIDENCE_ONCE: f64 = 0.8;
 const CONFIDENCE: f64 = 0.95;
@@ -47,11 +41,12 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for end in 0..2 {
         let Some(tally) = subject.tally(Cause::Recovery, end) else { continue };
         let loss = Loss::of(subject, end);
+        let elsewhere = late_hole_ack::cost(subject, end) + one_hole_per_rtt::cost(subject, end);
         if !is_after_timer(subject, end, tally)
             && loss.is_real()
-            && let Some(severity) = severity(subject, tally.total)
+            && let Some(severity) = severity(subject, tally.total - elsewhere)
         {
-            findings.push(finding(subject, end, tally, &loss, severity));
+            findings.push(finding(subject, end, tally, &loss, (severity, elsewhere)));
         }
     }
 }
@@ -59,30 +54,28 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 /// Whether every repair began with a timer, which is another rule's case.
 fn is_after_timer(subject: &Subject<'_>, end: End, tally: &Tally) -> bool {
     let count = |cause| subject.tally(cause, end).map_or(0, |timeouts| timeouts.count);
-    count(Cause::Timeout) + count(Cause::UnseenTimeout) >= tally.count
+    count(Cause::Timeout) + count(Cause::TailLoss) + count(Cause::UnseenTimeout) >= tally.count
 }
 
-fn severity(subject: &Subject<'_>, cost: i64) -> Option<Severity> {
-    if cost < SMALLEST_COST {
-        return None;
-    }
-    if cost >= LARGE_COST || cost >= subject.duration() / PROBLEM_SHARE {
-        return Some(FAST_RECOVERY.severity);
-    }
-    (cost >= subject.duration() / ADVICE_SHARE).then_some(Severity::Advice)
-}
-
-fn finding(subject: &Subject<'_>, end: End, tally: &Tally, loss: &Loss, severity: Severity) -> Finding {
+/// The finding; what of its time is told of `elsewhere`, by the rules about parts of a repair, is not part of its cost.
+fn finding(
+    subject: &Subject<'_>,
+    end: End,
+    tally: &Tally,
+    loss: &Loss,
+    (severity, elsewhere): (Severity, i64),
+) -> Finding {
+    let cost = tally.total - elsewhere;
     Finding {
         rule: FAST_RECOVERY.name,
         severity,
         connection: Some(subject.id),
         blame: Blame { side: Blamed::Network, address: None },
         count: tally.count,
-        cost_ms: ms(tally.total),
-        worst_ms: ms(tally.worst().first().map_or(0, |case| case.length)),
+        cost_ms: ms(cost),
+        worst_ms: ms(worst(tally).min(cost)),
         confidence: confidence(tally, loss),
-        summary: summary(subject, end, tally, loss),
+        summary: summary(subject, end, tally, loss) + &told_elsewhere(elsewhere),
         evidence: subject.evidence(tally, |_| {
             [
                 "sent again: a segment was lost".to_owned(),
@@ -123,6 +116,17 @@ fn summary(subject: &Subject<'_>, end: End, tally: &Tally, loss: &Loss) -> Strin
     )
 }
 
+/// What other rules tell of the same time.
+fn told_elsewhere(elsewhere: i64) -> String {
+    match elsewhere {
+        0 => String::new(),
+        elsewhere => format!(
+            " Of that, {} were spent on ACKs that came late and on holes mended one at a time, which count there.",
+            human(elsewhere)
+        ),
+    }
+}
+
 fn fixes(subject: &Subject<'_>, end: End) -> Vec<Fix> {
     vec![
         Fix {
@@ -149,7 +153,7 @@ fn fixes(subject: &Subject<'_>, end: End) -> Vec<Fix> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::findings;
+    use super::super::testing::{Bulk, findings};
     use crate::report::{Blamed, Severity};
 
     const HANDSHAKE: &str = "\
@@ -215,5 +219,47 @@ mod tests {
         let mut text = upload("");
         text += "10:00:59.000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [F.], seq 14601, ack 1, win 64240, length 0\n";
         assert!(findings("fast-recovery", &text).is_empty());
+    }
+
+    /// Captured at the server, 20 ms from the client: the second of five segments comes this much after the third, µs.
+    fn late_by(us: u64) -> String {
+        let mut talk = Bulk::at_server(20_000);
+        talk.segment(30_000, 0);
+        talk.ack(30_010, 1);
+        for (order, index) in [2, 3, 4].into_iter().enumerate() {
+            talk.segment(30_500 + order as u64 * 500, index);
+            talk.ack(30_510 + order as u64 * 500, 1);
+        }
+        talk.segment(30_500 + us, 1);
+        talk.ack(30_510 + us, 5);
+        talk.text()
+    }
+
+    #[test]
+    fn what_comes_within_a_round_trip_was_overtaken() {
+        for rule in ["fast-recovery", "rto-stall", "tail-loss", "spurious-retransmit", "capture-gap"] {
+            assert!(findings(rule, &late_by(15_000)).is_empty(), "{rule}");
+        }
+        let found = findings("fast-recovery", &late_by(21_000));
+        // From the first duplicate ACK at 30.51 ms to the ACK of all at 51.51.
+        assert_eq!((found.len(), found[0].cost_ms.0), (1, 21.0));
+    }
+
+    #[test]
+    fn timestamps_tell_what_was_overtaken_from_what_was_sent_again() {
+        let late_by = |us: u64, stamp: u64| {
+            let mut talk = Bulk::at_server(20_000);
+            talk.segment_at(30_000, 0, 100);
+            talk.ack(30_010, 1);
+            for (order, index) in [2, 3, 4].into_iter().enumerate() {
+                talk.segment_at(30_500 + order as u64 * 500, index, 105);
+                talk.ack(30_510 + order as u64 * 500, 1);
+            }
+            talk.segment_at(30_500 + us, 1, stamp);
+            talk.ack(30_510 + us, 5);
+            findings("fast-recovery", &talk.text()).len()
+        };
+        assert_eq!(late_by(60_000, 104), 0, "60 ms late, and older than what overtook it");
+        assert_eq!(late_by(15_000, 106), 1, "sooner than a round trip, and younger");
     }
 }

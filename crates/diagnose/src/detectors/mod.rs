@@ -13,11 +13,13 @@ mod handshake_per_request;
 mod harmless_delayed_ack;
 mod holds;
 mod idle_restart;
+mod late_hole_ack;
 mod loss;
 mod merged_updates;
 mod nagle_delayed_ack;
 mod nagle_hold;
 mod offloaded_segments;
+mod one_hole_per_rtt;
 mod one_sided_capture;
 mod rto_stall;
 mod rule;
@@ -28,7 +30,10 @@ mod slow_start;
 mod small_receive_window;
 mod small_send_buffer;
 mod split_write;
+mod spurious_retransmit;
 mod subject;
+mod syn_retry;
+mod tail_loss;
 #[cfg(test)]
 mod testing;
 mod uneven_cadence;
@@ -54,10 +59,12 @@ pub static RULES: &[&Rule] = &[
     &handshake_per_request::HANDSHAKE_PER_REQUEST,
     &harmless_delayed_ack::HARMLESS_DELAYED_ACK,
     &idle_restart::IDLE_RESTART,
+    &late_hole_ack::LATE_HOLE_ACK,
     &merged_updates::MERGED_UPDATES,
     &nagle_delayed_ack::NAGLE_DELAYED_ACK,
     &nagle_hold::NAGLE_HOLD,
     &offloaded_segments::OFFLOADED_SEGMENTS,
+    &one_hole_per_rtt::ONE_HOLE_PER_RTT,
     &one_sided_capture::ONE_SIDED_CAPTURE,
     &rto_stall::RTO_STALL,
     &silly_window::SILLY_WINDOW,
@@ -67,6 +74,9 @@ pub static RULES: &[&Rule] = &[
     &small_receive_window::SMALL_RECEIVE_WINDOW,
     &small_send_buffer::SMALL_SEND_BUFFER,
     &split_write::SPLIT_WRITE,
+    &spurious_retransmit::SPURIOUS_RETRANSMIT,
+    &syn_retry::SYN_RETRY,
+    &tail_loss::TAIL_LOSS,
     &uneven_cadence::UNEVEN_CADENCE,
     &zero_window::ZERO_WINDOW,
 ];

@@ -127,3 +127,116 @@ impl Talk {
         lines.concat()
     }
 }
+
+/// An upload to 10.0.0.2:80 in segments of 1,460 bytes. Times are µs; segments count from 0.
+#[derive(Debug)]
+pub(crate) struct Bulk {
+    lines: String,
+}
+
+impl Bulk {
+    /// Bytes of a segment.
+    const SIZE: u64 = 1_460;
+
+    /// Captured at the client; both ends allow SACK.
+    pub(crate) fn with_sack(round_trip: u64) -> Self {
+        Self::new([round_trip, round_trip + 10], ["sackOK,", "sackOK,"])
+    }
+
+    /// The client does not allow it, so the server must not.
+    pub(crate) fn without_sack(round_trip: u64) -> Self {
+        Self::new([round_trip, round_trip + 10], ["", ""])
+    }
+
+    /// The server does not.
+    pub(crate) fn server_without_sack(round_trip: u64) -> Self {
+        Self::new([round_trip, round_trip + 10], ["sackOK,", ""])
+    }
+
+    /// Captured at the server; both ends allow SACK.
+    pub(crate) fn at_server(round_trip: u64) -> Self {
+        Self::new([10, round_trip + 10], ["sackOK,", "sackOK,"])
+    }
+
+    /// SYN at 0, SYN-ACK and ACK at these times, with these options.
+    fn new([syn_ack, ack]: [u64; 2], [client, server]: [&str; 2]) -> Self {
+        let mut talk = Self { lines: String::new() };
+        talk.line(0, true, &format!("[S], seq 0, win 64240, options [{client}mss 1460], length 0"));
+        let options = format!("options [{server}mss 1460]");
+        talk.line(syn_ack, false, &format!("[S.], seq 0, ack 1, win 65160, {options}, length 0"));
+        talk.line(ack, true, "[.], ack 1, win 64240, length 0");
+        talk
+    }
+
+    fn line(&mut self, us: u64, is_client: bool, rest: &str) {
+        let (client, server) = ("10.0.0.1.40000", "10.0.0.2.80");
+        let (from, to) = if is_client { (client, server) } else { (server, client) };
+        let (seconds, micros) = (us / 1_000_000, us % 1_000_000);
+        self.lines += &format!("10:00:{seconds:02}.{micros:06} IP {from} > {to}: Flags {rest}\n");
+    }
+
+    /// A full segment, for the first time or again.
+    pub(crate) fn segment(&mut self, us: u64, index: u64) {
+        self.piece(us, index, Self::SIZE);
+    }
+
+    /// The same with this timestamp.
+    pub(crate) fn segment_at(&mut self, us: u64, index: u64, stamp: u64) {
+        let seq = 1 + index * Self::SIZE;
+        let options = format!("options [nop,nop,TS val {stamp} ecr 7]");
+        let end = seq + Self::SIZE;
+        self.line(us, true, &format!("[.], seq {seq}:{end}, ack 1, win 64240, {options}, length 1460"));
+    }
+
+    /// The first `len` bytes of a segment.
+    pub(crate) fn piece(&mut self, us: u64, index: u64, len: u64) {
+        let seq = 1 + index * Self::SIZE;
+        self.line(us, true, &format!("[P.], seq {seq}:{}, ack 1, win 64240, length {len}", seq + len));
+    }
+
+    /// An ACK of everything before a segment.
+    pub(crate) fn ack(&mut self, us: u64, index: u64) {
+        self.line(us, false, &format!("[.], ack {}, win 65160, length 0", 1 + index * Self::SIZE));
+    }
+
+    /// An ACK of everything before a segment and `len` bytes of it.
+    pub(crate) fn ack_piece(&mut self, us: u64, index: u64, len: u64) {
+        self.line(us, false, &format!("[.], ack {}, win 65160, length 0", 1 + index * Self::SIZE + len));
+    }
+
+    /// An ACK with a SACK block from one segment to another.
+    pub(crate) fn sack(&mut self, us: u64, index: u64, (from, to): (u64, u64)) {
+        let [ack, left, right] = [index, from, to].map(|index| 1 + index * Self::SIZE);
+        let options = format!("options [nop,nop,sack 1 {{{left}:{right}}}]");
+        self.line(us, false, &format!("[.], ack {ack}, win 65160, {options}, length 0"));
+    }
+
+    /// An ACK of everything before a segment, which reports that those from one to another came twice (RFC 2883).
+    pub(crate) fn duplicate_below(&mut self, us: u64, index: u64, twice: (u64, u64)) {
+        self.sack(us, index, twice);
+    }
+
+    /// The same of the bytes from one to another, with an ACK of all up to there.
+    pub(crate) fn duplicate(&mut self, us: u64, (from, to): (u64, u64)) {
+        let (left, right) = (1 + from, 1 + to);
+        let options = format!("options [nop,nop,sack 1 {{{left}:{right}}}]");
+        self.line(us, false, &format!("[.], ack {right}, win 65160, {options}, length 0"));
+    }
+
+    /// The first `len` bytes, with this timestamp.
+    pub(crate) fn stamped(&mut self, us: u64, len: u64, stamp: u64) {
+        let options = format!("options [nop,nop,TS val {stamp} ecr 7]");
+        self.line(us, true, &format!("[P.], seq 1:{}, ack 1, win 64240, {options}, length {len}", 1 + len));
+    }
+
+    /// An ACK of the first `len` bytes that echoes this timestamp.
+    pub(crate) fn echo(&mut self, us: u64, len: u64, stamp: u64) {
+        let options = format!("options [nop,nop,TS val 8 ecr {stamp}]");
+        self.line(us, false, &format!("[.], ack {}, win 65160, {options}, length 0", 1 + len));
+    }
+
+    /// The text.
+    pub(crate) fn text(&self) -> String {
+        self.lines.clone()
+    }
+}

@@ -193,11 +193,14 @@ impl Connection {
         let gap_most = self.clocked_gap(1 - from);
         let sender = &mut self.halves[1 - from];
         let acked = sender.take_ack(tcp, number, now, pure);
+        if sender.trouble.is_some() {
+            self.take_answer(tcp, 1 - from, number, now, acked, facts);
+        }
         if acked.bytes == 0 {
             return;
         }
-        let waited = now - sender.sent_at;
-        if acked.before == sender.sent_at {
+        let waited = now - self.halves[1 - from].sent_at;
+        if acked.before == self.halves[1 - from].sent_at {
             self.note_first_ack(1 - from, now);
         }
         if acked.sampled && self.may_be_queued(1 - from) {
@@ -210,7 +213,6 @@ impl Connection {
             host.slow = host.slow.saturating_add(1);
         }
         if self.halves[1 - from].is_repairing() {
-            self.note_needless_repair(tcp, 1 - from);
             self.end_recovery(1 - from, number, now, facts);
         } else if waited > gap_most {
             self.draining(1 - from, acked, number, now, gap_most, facts);
@@ -282,9 +284,15 @@ impl Connection {
             return;
         }
         half.segments = half.segments.saturating_add(1);
+        let stamp = tcp.options.timestamps.map(|stamps| stamps.0);
         if end <= half.next {
-            self.handle_old_data((seq, end), number, from, now, facts);
+            self.handle_old_data((seq, end), stamp, number, from, now, facts);
         } else {
+            if seq > half.next {
+                half.open_hole(seq, now, stamp);
+            } else if seq < half.next {
+                half.fill_holes(seq, half.next);
+            }
             self.handle_new_data(seq, end, number, tcp.payload_len, from, now, facts);
         }
         if fin {
@@ -314,9 +322,6 @@ impl Connection {
         facts: &mut impl Facts,
     ) {
         let half = &mut self.halves[from];
-        if seq > half.next {
-            half.open_hole(seq, now);
-        }
         let full_size = half.full_size();
         let full = len >= full_size;
         half.offloaded += u32::from(len > full_size && half.mss != 0);
@@ -359,12 +364,6 @@ impl Connection {
     pub(crate) fn take_client(&mut self, end: End) -> End {
         self.client = Some(end as u8);
         end
-    }
-
-    /// By whom data was last sent.
-    #[inline]
-    pub(crate) fn last_spoke(&self) -> End {
-        End::from(self.last_spoke)
     }
 
     /// The handshake's length, ns; 0 where it was not seen whole.
@@ -410,11 +409,14 @@ impl Connection {
         }
     }
 
-    /// Publishes how long the data sent last has been travelling.
+    /// Publishes how long the data sent last has been travelling. What leaves during a repair travels in the repair's
+    /// time, and so many pieces of it would be more than the ledger keeps apart.
     fn publish_travel(&mut self, now: i64, facts: &mut impl Facts) {
         for end in 0..2 {
             let half = &self.halves[end];
-            if half.sent_at != NEVER && half.part != UNKNOWN && half.part > 0 && half.sent_at < now {
+            let is_in_repair = half.repair().is_some_and(|repair| half.sent_at >= repair.recover_from);
+            let is_known = half.sent_at != NEVER && half.part != UNKNOWN && half.part > 0;
+            if is_known && half.sent_at < now && !is_in_repair {
                 facts.take(Fact::InFlight { end, from: half.sent_at, until: half.sent_at + half.part });
             }
         }

@@ -38,8 +38,20 @@ pub enum Cause {
     Timeout,
     /// A retransmission timer had to expire for a segment that was lost before it came to the capture point.
     UnseenTimeout,
+    /// A timer had to expire for a segment that was lost with nothing behind it.
+    TailLoss,
     /// The SYN's retransmission timer had to expire.
     SynTimeout,
+    /// Of a repair: the receiver held the ACK of what filled a hole.
+    LateRepairAck,
+    /// Of a repair: another round trip for a single hole.
+    OneHole,
+    /// No wait: a tail-loss probe sent again what had arrived.
+    NeedlessProbe,
+    /// No wait: the retransmission timer sent again what had arrived.
+    NeedlessTimer,
+    /// No wait: duplicate ACKs made the sender send again what had arrived.
+    NeedlessRepair,
     /// What was in flight took longer than the base round trip to drain.
     Queueing,
     /// SYN, SYN-ACK, ACK.

@@ -368,7 +368,7 @@ impl Connection {
             next: half.next,
             left,
             full: u64::from(half.full_size()),
-            retransmitted: half.retransmitted,
+            retransmitted: half.retransmitted(),
             by_timer: half.trouble.as_ref().is_some_and(|trouble| trouble.quiet_since != NEVER),
             is_whole,
             was_marked: false,

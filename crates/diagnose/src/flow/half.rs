@@ -3,9 +3,11 @@
 use tcpwhy_wire::Tcp;
 
 use super::held::Held;
+use super::holes::{Filled, Opened};
 use super::idents::Idents;
 use super::rhythm::Rhythm;
 use super::sequence;
+use super::trouble::Trouble;
 
 /// MSS when the SYN was not seen and nothing longer was: what Ethernet gives IPv4 (RFC 9293 section 3.7.1).
 const ETHERNET_MSS: u32 = 1460;
@@ -68,6 +70,8 @@ pub(crate) struct Half {
     /// The scale of the receiver's window is known: its SYN was seen.
     pub(crate) scale_known: bool,
     pub(crate) timestamps: bool,
+    /// This side's SYN allowed the other one to send SACKs (RFC 2018 section 2).
+    pub(crate) offers_sack: bool,
     pub(crate) started: bool,
     pub(crate) closed: bool,
     pub(crate) last_full: bool,
@@ -89,7 +93,6 @@ pub(crate) struct Half {
     pub(crate) segments: u32,
     pub(crate) pure_acks: u32,
     pub(crate) offloaded: u32,
-    pub(crate) retransmitted: u32,
     /// ACKs that came late and released nothing: how many, and their delay in all, ns.
     pub(crate) idle_acks: u16,
     pub(crate) idle_acks_late: f32,
@@ -152,74 +155,6 @@ impl Small {
     }
 }
 
-/// State of a direction that has lost something: kept apart, since most never do.
-#[derive(Debug)]
-pub(crate) struct Trouble {
-    /// What has to be ACKed for the present repair to be over, 0 where there is none; and since when.
-    pub(crate) recover: u64,
-    pub(crate) recover_from: i64,
-    pub(crate) recover_number: u64,
-    /// Where a timer began the repair: the silence before it, as since when and the last packet; `NEVER`
-    /// where duplicate ACKs did. And what the last timer sent: when, and which packet.
-    pub(crate) quiet_since: i64,
-    pub(crate) quiet_number: u64,
-    pub(crate) quiet_until: i64,
-    pub(crate) quiet_end: u64,
-    /// What was in flight, up to here, when data left that may have been a tail-loss probe; 0 where none did. And
-    /// since when, and since which packet, the sender had been silent; when that data left, in which packet.
-    pub(crate) probed: u64,
-    pub(crate) probed_since: i64,
-    pub(crate) probed_number: u64,
-    pub(crate) probed_at: i64,
-    pub(crate) probe_number: u64,
-    /// The last retransmission: when, and which packet.
-    pub(crate) repaired_at: i64,
-    pub(crate) repaired_number: u64,
-    /// The receiver has said that it had what was sent again.
-    pub(crate) was_needless: bool,
-    /// Bytes the capture has not shown yet: from, to, since when.
-    pub(crate) hole: (u64, u64),
-    pub(crate) hole_at: i64,
-    /// Bytes that were ACKed and never captured.
-    pub(crate) unseen: u64,
-    /// When the present run of duplicate ACKs began.
-    pub(crate) dup_since: i64,
-    /// Retransmissions that the receiver reported as needless: D-SACKs (RFC 2883 section 4).
-    pub(crate) needless: u32,
-    /// The first ACK of bytes that the capture never showed: which packet, and when; 0 where there is none.
-    pub(crate) gap_number: u64,
-    pub(crate) gap_at: i64,
-}
-
-impl Default for Trouble {
-    fn default() -> Self {
-        Self {
-            recover: 0,
-            recover_from: 0,
-            recover_number: 0,
-            quiet_since: NEVER,
-            quiet_number: 0,
-            quiet_until: NEVER,
-            quiet_end: 0,
-            probed: 0,
-            probed_since: NEVER,
-            probed_number: 0,
-            probed_at: NEVER,
-            probe_number: 0,
-            repaired_at: NEVER,
-            repaired_number: 0,
-            was_needless: false,
-            hole: (0, 0),
-            hole_at: 0,
-            unseen: 0,
-            dup_since: 0,
-            needless: 0,
-            gap_number: 0,
-            gap_at: 0,
-        }
-    }
-}
-
 impl Default for Half {
     fn default() -> Self {
         Self {
@@ -249,6 +184,7 @@ impl Default for Half {
             shift: 0,
             scale_known: false,
             timestamps: false,
+            offers_sack: false,
             started: false,
             closed: false,
             last_full: false,
@@ -266,7 +202,6 @@ impl Default for Half {
             segments: 0,
             pure_acks: 0,
             offloaded: 0,
-            retransmitted: 0,
             idle_acks: 0,
             idle_acks_late: 0.0,
             prompt: 0,
@@ -275,21 +210,6 @@ impl Default for Half {
             holds: None,
         }
     }
-}
-
-impl Trouble {
-    /// Remembers the first ACK of bytes that the capture never showed.
-    fn note_gap(&mut self, number: u64, now: i64) {
-        if self.gap_number == 0 {
-            (self.gap_number, self.gap_at) = (number, now);
-        }
-    }
-}
-
-/// Whether an ACK reports a segment that came twice: its first SACK block lies below the ACK itself
-/// (RFC 2883 section 4.1).
-fn is_duplicate_sack(tcp: &Tcp) -> bool {
-    tcp.options.sack.as_slice().first().is_some_and(|block| (block.0.wrapping_sub(tcp.ack) as i32) < 0)
 }
 
 impl Half {
@@ -327,16 +247,23 @@ impl Half {
         self.repair().is_some()
     }
 
-    /// Notes that the bytes before `seq` were not captured, or not yet.
-    pub(crate) fn open_hole(&mut self, seq: u64, now: i64) {
+    /// Notes that the bytes before `seq` were not captured, or not yet, when a segment with this timestamp passed.
+    #[cold]
+    pub(crate) fn open_hole(&mut self, seq: u64, now: i64, stamp: Option<u32>) {
         let next = self.next;
-        let trouble = self.trouble.get_or_insert_default();
-        if trouble.hole.1 == 0 {
-            trouble.hole = (next, seq);
-            trouble.hole_at = now;
-        } else {
-            trouble.hole.1 = seq;
-        }
+        self.trouble.get_or_insert_default().holes.open(next, seq, Opened { at: now, stamp });
+    }
+
+    /// Takes the bytes from `seq` to `end`, which have all been passed by later ones; returns what they fill.
+    pub(crate) fn fill_holes(&mut self, seq: u64, end: u64) -> Option<Filled> {
+        let filled = self.trouble.as_mut()?.holes.fill(seq, end)?;
+        self.bytes += filled.bytes;
+        Some(filled)
+    }
+
+    /// Segments that were sent again.
+    pub(crate) fn retransmitted(&self) -> u32 {
+        self.trouble.as_ref().map_or(0, |trouble| trouble.retransmitted)
     }
 
     /// Bytes sent and not ACKed.
@@ -444,12 +371,7 @@ impl Half {
             self.freed_pure = pure;
         }
         if let Some(trouble) = &mut self.trouble {
-            if trouble.hole.1 != 0 && self.acked >= trouble.hole.1 {
-                trouble.unseen += trouble.hole.1 - trouble.hole.0;
-                trouble.hole = (0, 0);
-                trouble.note_gap(number, now);
-            }
-            trouble.needless = trouble.needless.saturating_add(u32::from(is_duplicate_sack(tcp)));
+            trouble.arrived(self.acked, number, now);
         }
         Acked { bytes, was_in_flight, before, sampled }
     }

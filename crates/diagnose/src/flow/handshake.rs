@@ -6,6 +6,7 @@ use super::connection::Connection;
 use super::fact::{Cause, End, Fact, Facts, Wait};
 use super::half::NEVER;
 use super::sequence;
+use super::trouble::Answered;
 
 impl Connection {
     pub(crate) fn handle_syn(&mut self, number: u64, tcp: &Tcp, from: End, now: i64, facts: &mut impl Facts) {
@@ -16,6 +17,7 @@ impl Connection {
         half.start(tcp.seq);
         half.next = half.next.max(sequence::unwrap(tcp.seq, half.next) + 1 + u64::from(tcp.payload_len));
         half.timestamps = tcp.options.timestamps.is_some();
+        half.offers_sack = tcp.options.sack_permitted;
         // What this side announces limits what the other may send: MSS and window belong to the other half.
         let other = &mut self.halves[1 - from];
         other.mss = tcp.options.mss.unwrap_or(536);
@@ -36,23 +38,37 @@ impl Connection {
             self.halves[1 - from].scale_known = true;
             self.halves[from].scale_known = self.syn.is_some() || !scales;
             if self.syn_ack_at == NEVER {
-                self.syn_ack_at = now;
-                if self.syn_at != NEVER && self.syn == Some(tcp.ack.wrapping_sub(1)) {
-                    self.halves[client].part = now - self.syn_at;
-                    self.halves[client].rtt = now - self.syn_at;
-                }
+                self.take_first_answer(tcp, client, now);
             } else {
                 facts.take(self.syn_timeout(self.syn_ack_at, from, number, now));
-                self.syn_ack_at = now;
             }
+            self.syn_ack_at = now;
         } else {
-            if self.syn_at != NEVER && self.syn_ack_at == NEVER {
-                facts.take(self.syn_timeout(self.syn_at, from, number, now));
+            if self.syn_at != NEVER {
+                let trouble = self.halves[from].trouble.get_or_insert_default();
+                trouble.syn.sent_again(tcp.options.timestamps.map(|stamps| stamps.0));
+                if self.syn_ack_at == NEVER {
+                    facts.take(self.syn_timeout(self.syn_at, from, number, now));
+                }
             }
             self.syn = Some(tcp.seq);
             if self.established == NEVER {
                 (self.syn_at, self.syn_number) = (now, number);
             }
+        }
+    }
+
+    /// The first SYN-ACK: which SYN it answers, and how long that took.
+    fn take_first_answer(&mut self, tcp: &Tcp, client: End, now: i64) {
+        let half = &mut self.halves[client];
+        let mut is_sample = self.syn_at != NEVER && self.syn == Some(tcp.ack.wrapping_sub(1));
+        if let Some(trouble) = &mut half.trouble {
+            trouble.syn.echo = tcp.options.timestamps.map(|stamps| stamps.1);
+            // The answer to an earlier SYN says nothing of the path (Karn; RFC 6298 section 3).
+            is_sample &= trouble.syn.answered() != Some(Answered::First);
+        }
+        if is_sample {
+            (half.part, half.rtt) = (now - self.syn_at, now - self.syn_at);
         }
     }
 

@@ -25,6 +25,8 @@ pub(crate) struct Idents {
     proof: u8,
     /// Packets lost on the way here since the last data.
     pub(crate) missing: u8,
+    /// The last packet had left before one that came earlier: it was overtaken, or came twice.
+    pub(crate) is_late: bool,
 }
 
 impl Idents {
@@ -32,6 +34,7 @@ impl Idents {
     /// segment) is not `single`: by how much the number then grows is not sure.
     #[inline]
     pub(crate) fn take(&mut self, id: Option<u16>, single: bool) {
+        self.is_late = false;
         let Some(id) = id else { return };
         let ahead = id.wrapping_sub(self.next);
         let behind = ahead.wrapping_neg();
@@ -44,6 +47,7 @@ impl Idents {
             // Overtaken on the way, or captured twice.
             _ if behind <= WIDEST_GAP && self.proof > 0 => {
                 self.missing = self.missing.saturating_sub(1);
+                self.is_late = true;
                 return;
             }
             _ => (self.proof, self.missing) = (0, 0),

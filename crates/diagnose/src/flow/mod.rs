@@ -8,7 +8,9 @@ pub(crate) mod flight;
 pub(crate) mod half;
 mod handshake;
 pub(crate) mod held;
+mod holes;
 mod idents;
+mod mending;
 pub(crate) mod quantiles;
 pub(crate) mod queue;
 pub(crate) mod release;
@@ -18,6 +20,7 @@ pub(crate) mod sending;
 mod sequence;
 pub mod series;
 pub(crate) mod table;
+pub(crate) mod trouble;
 pub(crate) mod udp;
 
 pub use connection::Connection;

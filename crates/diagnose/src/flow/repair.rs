@@ -5,14 +5,16 @@ use tcpwhy_wire::Tcp;
 use super::connection::{Connection, RELEASE_TOLERANCE};
 use super::fact::{Cause, End, Fact, Facts, Wait};
 use super::half::{Half, NEVER};
+use super::holes::Opened;
 use super::sequence;
+use super::trouble::Tail;
 
 /// Silence before a retransmission that only a timer explains: Linux's shortest RTO is 200 ms
 /// (`TCP_RTO_MIN`), RFC 6298 section 2.4 says 1 s; less a quarter for the coarse clocks of old stacks. ns.
 const TIMER_SILENCE: i64 = 150_000_000;
 /// The shortest timer of a Linux kernel (`TCP_RTO_MIN`), the system whose identifications show what was lost; the
 /// round trip comes on top. ns.
-const SHORTEST_TIMER: i64 = 200_000_000;
+pub(crate) const SHORTEST_TIMER: i64 = 200_000_000;
 /// A timer is at most this many times the shortest one plus the base round trip, unless round trips vary a lot…
 const TIMER_SPREAD: i64 = 2;
 /// …and doubles each time, this often at most (`TCP_RTO_MAX` comes before).
@@ -22,8 +24,6 @@ const MOST_DOUBLINGS: u8 = 8;
 const REACTIONS_OF_SILENCE: i64 = 3;
 /// An ACK within this many round trips of a retransmission is the answer to it.
 const ANSWER_ROUND_TRIPS: i64 = 2;
-/// Duplicate ACKs that trigger fast retransmit (RFC 5681 section 3.2).
-const DUP_ACKS: u8 = 3;
 /// A hole filled sooner than this was reordering, not loss (RACK's reordering window is a quarter of the
 /// round trip, RFC 8985 section 6.2; this is its floor). ns.
 const REORDERING: i64 = 3_000_000;
@@ -33,52 +33,99 @@ impl Connection {
     pub(crate) fn handle_old_data(
         &mut self,
         (seq, end): (u64, u64),
+        stamp: Option<u32>,
         number: u64,
         from: End,
         now: i64,
         facts: &mut impl Facts,
     ) {
-        let reordering = REORDERING.max(self.clocked_gap(from));
         let half = &mut self.halves[from];
-        let opened = half.fill_hole(seq, end);
-        if opened.is_some_and(|opened| now - opened < reordering) {
+        let filled = half.fill_holes(seq, end);
+        let is_late = half.idents.is_late;
+        if is_late || filled.is_some_and(|filled| self.was_overtaken(from, filled.opened, stamp, now)) {
             return;
         }
-        half.retransmitted = half.retransmitted.saturating_add(1);
-        if opened.is_none() && end <= half.acked {
-            // Needless: the ACK had already passed here.
-            return;
+        let half = &mut self.halves[from];
+        let trouble = half.trouble.get_or_insert_default();
+        trouble.retransmitted = trouble.retransmitted.saturating_add(1);
+        if filled.is_none() && end <= half.acked {
+            return self.note_sent_twice(from, number, now, facts);
         }
         half.spoil_sample();
-        let quiet_since = self.quiet_since(from, opened.is_some());
-        let by_timer = self.is_by_timer(from, now, quiet_since, opened.is_some());
+        let quiet_since = self.quiet_since(from, filled.is_some());
+        let by_timer = self.is_by_timer(from, now, quiet_since, filled.is_some());
+        let tail = self.tail((seq, end), from, now - quiet_since);
+        if by_timer {
+            self.settle_silence(from, facts);
+        }
         let half = &mut self.halves[from];
         let (next, last_number, dup_acks) = (half.next, half.sent_number, half.dup_acks);
         let trouble = half.trouble.get_or_insert_default();
-        if trouble.recover == 0 {
-            trouble.recover = next;
-            trouble.recover_number = number;
-            trouble.recover_from = if dup_acks >= DUP_ACKS { trouble.dup_since } else { now };
-            trouble.quiet_since = NEVER;
-            trouble.was_needless = false;
+        let begins = trouble.recover == 0;
+        if begins {
+            trouble.begin_repair(next, number, now, dup_acks);
+            (trouble.again, trouble.again_stamp) = ((seq, end), stamp);
         }
         if trouble.probed >= end && trouble.quiet_since == NEVER {
             (trouble.quiet_since, trouble.quiet_number) = (trouble.probed_since, trouble.probed_number);
             (trouble.quiet_until, trouble.quiet_end) = (trouble.probed_at, trouble.probe_number);
+            trouble.tail = begins.then_some(Tail::Probe);
         } else if by_timer {
             if trouble.quiet_since == NEVER {
                 (trouble.quiet_since, trouble.quiet_number) = (quiet_since, last_number);
+                trouble.tail = tail.filter(|_| begins);
             }
             (trouble.quiet_until, trouble.quiet_end) = (now, number);
         }
+        trouble.rounds.sent(end, number, now, by_timer);
+        trouble.again = (trouble.again.0.min(seq), trouble.again.1.max(end));
         (trouble.repaired_at, trouble.repaired_number) = (now, number);
         self.settle(now, facts);
+    }
+
+    /// Whether a segment that fills a hole had left before what opened the hole. Its timestamp tells (RFC 7323); where
+    /// both are of one tick, or there are none, it comes sooner than a retransmission can: that takes a round trip,
+    /// for the sender to hear of the hole and for its answer.
+    fn was_overtaken(&self, from: End, opened: Opened, stamp: Option<u32>, now: i64) -> bool {
+        let later = opened.stamp.zip(stamp).map_or(0, |(before, own)| own.wrapping_sub(before) as i32);
+        let soonest = REORDERING.max(self.clocked_gap(from)).max(self.base_round_trip().unwrap_or(0));
+        later < 0 || later == 0 && now - opened.at < soonest
+    }
+
+    /// What a timer repairs with the bytes from `seq` to `end` after so long a silence, if what was lost had nothing
+    /// behind it that could have told of the loss: the end of a message, and not of a window.
+    fn tail(&self, (seq, end): (u64, u64), from: End, silence: i64) -> Option<Tail> {
+        let half = &self.halves[from];
+        let sacked = half.trouble.as_ref().map_or(0, |trouble| trouble.sacked);
+        if half.dup_acks > 0 || sacked > half.acked || half.sent_len.is_multiple_of(half.full_size()) {
+            return None;
+        }
+        let base = self.base_round_trip();
+        let is_too_soon = |base| silence < SHORTEST_TIMER + base - RELEASE_TOLERANCE;
+        Some(match () {
+            // A timer sends the first segment again, a probe the last one.
+            () if seq > half.acked => Tail::Probe,
+            () if end + u64::from(half.closed) < half.next => Tail::Timer,
+            // Probes need SACK (RFC 8985 section 3.1, Linux `tcp_schedule_loss_probe`).
+            () if self.refuses_sack().is_some() => Tail::Timer,
+            () if base.is_some_and(is_too_soon) => Tail::Probe,
+            () => Tail::Either,
+        })
+    }
+
+    /// Who refused SACK in the handshake, if it was captured: the server may only offer what the client has offered
+    /// (RFC 2018 section 2).
+    pub(crate) fn refuses_sack(&self) -> Option<End> {
+        let client = self.client()?;
+        // The MSS of a half is from the other side's SYN.
+        let refuses = |end: End| self.halves[1 - end].mss != 0 && !self.halves[end].offers_sack;
+        [client, 1 - client].into_iter().find(|end| refuses(*end))
     }
 
     /// When something last passed that `from` can have reacted to: its own data, an ACK that moved something, new
     /// data of the other side. The other side's needless retransmissions, and the answers to them, are no such
     /// thing: it sends them because what it wants ACKed was ACKed by the very segment that was lost.
-    fn quiet_since(&self, from: End, fills_hole: bool) -> i64 {
+    pub(crate) fn quiet_since(&self, from: End, fills_hole: bool) -> i64 {
         let half = &self.halves[from];
         if half.dup_acks > 0 || fills_hole {
             return self.previous;
@@ -90,13 +137,14 @@ impl Connection {
 
     /// Whether a timer set off the retransmission that passes now: nothing came for longer than a retransmission
     /// that answers an ACK can take.
-    fn is_by_timer(&self, from: End, now: i64, quiet_since: i64, fills_hole: bool) -> bool {
+    pub(crate) fn is_by_timer(&self, from: End, now: i64, quiet_since: i64, fills_hole: bool) -> bool {
         let half = &self.halves[from];
         let silence = now - quiet_since;
         let reaction = self.reaction_most(from);
-        let sure = self.base_round_trip().is_some() && half.dup_acks == 0 && !fills_hole;
-        silence >= TIMER_SILENCE + reaction
-            || (sure && silence >= (REACTIONS_OF_SILENCE * reaction).max(REORDERING))
+        // A sender that paces what it sends again is silent for a part of a round trip.
+        let shortest = |base| (REACTIONS_OF_SILENCE * reaction).max(REORDERING).max(base);
+        let sure = self.base_round_trip().filter(|_| half.dup_acks == 0 && !fills_hole);
+        silence >= TIMER_SILENCE + reaction || sure.is_some_and(|base| silence >= shortest(base))
     }
 
     /// Whether new data of `end` that passes now is the retransmission of something that was lost before it came
@@ -157,17 +205,6 @@ impl Connection {
         true
     }
 
-    /// Takes note if the receiver says that a retransmission brought it nothing new: its first SACK block then
-    /// lies below its ACK (RFC 2883 section 4).
-    pub(crate) fn note_needless_repair(&mut self, tcp: &Tcp, end: End) {
-        let is_duplicate = |&(_, right): &(u32, u32)| right.wrapping_sub(tcp.ack) as i32 <= 0;
-        if tcp.options.sack.as_slice().first().is_some_and(is_duplicate)
-            && let Some(trouble) = &mut self.halves[end].trouble
-        {
-            trouble.was_needless = true;
-        }
-    }
-
     /// A repair is over when everything that was outstanding at its start is ACKed (RFC 6582 section 3.2).
     pub(crate) fn end_recovery(&mut self, end: End, number: u64, now: i64, facts: &mut impl Facts) {
         let half = &self.halves[end];
@@ -194,51 +231,65 @@ impl Connection {
         }
     }
 
-    /// Books a repair: the timer's silence, if one began it, and the time until all was ACKed.
-    fn publish_repair(&self, end: End, number: u64, now: i64, facts: &mut impl Facts) {
+    /// Books a repair: a timer's silence, if there was one, and the time until all was ACKed.
+    fn publish_repair(&mut self, end: End, number: u64, now: i64, facts: &mut impl Facts) {
+        self.publish_silence(end, facts);
         let Some(repair) = self.halves[end].repair() else { return };
-        let mut since = repair.recover_from;
-        if repair.quiet_since != NEVER {
-            if since < repair.quiet_since {
-                let packets = [repair.recover_number, repair.quiet_number, repair.quiet_number];
-                let until = repair.quiet_since;
-                facts.take(Fact::Wait(Wait::new(Cause::Recovery, end, (since, until), packets)));
-            }
-            since = repair.quiet_until;
-            let packets = [repair.quiet_number, repair.quiet_end, repair.quiet_end];
-            let (from, until) = (repair.quiet_since, repair.quiet_until);
-            facts.take(Fact::Wait(Wait::new(Cause::Timeout, end, (from, until), packets)));
-        }
         let packets = [repair.recover_number, number, number];
-        facts.take(Fact::Wait(Wait::new(Cause::Recovery, end, (since, now), packets)));
+        facts.take(Fact::Wait(Wait::new(Cause::Recovery, end, (repair.recover_from, now), packets)));
     }
 
-    /// Books a repair that the capture's end cuts off.
-    pub(crate) fn publish_open_repair(&self, end: End, now: i64, facts: &mut impl Facts) {
-        if let Some(repair) = self.halves[end].repair() {
-            self.publish_repair(end, repair.repaired_number, now, facts);
+    /// Another timer of the same repair has expired: if the ACK has moved since the last one, that was another silence.
+    fn settle_silence(&mut self, end: End, facts: &mut impl Facts) {
+        let half = &mut self.halves[end];
+        let freed_at = half.freed_at;
+        let Some(trouble) = half.trouble.as_deref_mut().filter(|trouble| trouble.recover != 0) else {
+            return;
+        };
+        if trouble.quiet_since == NEVER || freed_at <= trouble.quiet_until {
+            return;
+        }
+        let (until, number) = (trouble.quiet_until, trouble.quiet_end);
+        self.publish_silence(end, facts);
+        if let Some(trouble) = &mut self.halves[end].trouble {
+            (trouble.recover_from, trouble.recover_number) = (until, number);
+            (trouble.quiet_since, trouble.tail) = (NEVER, None);
+        }
+    }
+
+    /// Books a timer's silence and the repair before it; what is left of the repair begins after it.
+    fn publish_silence(&mut self, end: End, facts: &mut impl Facts) {
+        let Some(repair) = self.halves[end].trouble.as_deref_mut() else { return };
+        if repair.quiet_since == NEVER {
+            return;
+        }
+        let since = repair.recover_from;
+        if since < repair.quiet_since {
+            let packets = [repair.recover_number, repair.quiet_number, repair.quiet_number];
+            facts.take(Fact::Wait(Wait::new(Cause::Recovery, end, (since, repair.quiet_since), packets)));
+        }
+        let packets = [repair.quiet_number, repair.quiet_end, repair.quiet_end];
+        let (from, until) = (repair.quiet_since, repair.quiet_until);
+        let cause = if repair.tail.is_some() { Cause::TailLoss } else { Cause::Timeout };
+        facts.take(Fact::Wait(Wait::new(cause, end, (from, until), packets)));
+        repair.count_tail();
+        repair.recover_from = until;
+    }
+
+    /// Books a repair that the capture's end cuts off. What was never mended may have been more than a tail.
+    pub(crate) fn publish_open_repair(&mut self, end: End, now: i64, facts: &mut impl Facts) {
+        if !self.halves[end].is_repairing() {
+            return;
+        }
+        if let Some(trouble) = self.halves[end].trouble.as_deref_mut() {
+            trouble.tail = None;
+            let number = trouble.repaired_number;
+            self.publish_repair(end, number, now, facts);
         }
     }
 }
 
 impl Half {
-    /// Fills what it can of the hole with the bytes from `seq` to `end`; returns since when the hole was open,
-    /// if they belong there.
-    fn fill_hole(&mut self, seq: u64, end: u64) -> Option<i64> {
-        let trouble = self.trouble.as_mut()?;
-        if seq < trouble.hole.0 || seq >= trouble.hole.1 {
-            return None;
-        }
-        self.bytes += end - seq;
-        if seq == trouble.hole.0 {
-            trouble.hole.0 = end;
-        }
-        if trouble.hole.0 >= trouble.hole.1 {
-            trouble.hole = (0, 0);
-        }
-        Some(trouble.hole_at)
-    }
-
     /// Whether the window, as it was before the last ACK, had no room for another full segment.
     fn had_no_room(&self) -> bool {
         self.scale_known && self.edge_before.saturating_sub(self.next) < u64::from(self.full_size())

@@ -111,7 +111,7 @@ pub(crate) struct Counted {
 impl Counted {
     pub(crate) fn of(connection: &Connection, from: End) -> Self {
         let half = &connection.halves[from];
-        Self { segments: half.segments, retransmitted: half.retransmitted }
+        Self { segments: half.segments, retransmitted: half.retransmitted() }
     }
 }
 

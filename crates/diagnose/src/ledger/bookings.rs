@@ -143,7 +143,7 @@ fn side_of(connection: &Connection, line: Line, end: End) -> Option<Side> {
         Line::Handshake | Line::Unexplained => None,
         Line::ClientApp => Some(Side::Client),
         Line::ServerApp => Some(Side::Server),
-        _ if end == connection.client.unwrap_or(0) => Some(Side::Client),
+        _ if end == connection.client().unwrap_or(0) => Some(Side::Client),
         _ => Some(Side::Server),
     }
 }

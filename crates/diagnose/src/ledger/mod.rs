@@ -88,10 +88,18 @@ impl Ledger {
             | Cause::SendBuffer
             | Cause::SillyWindow => (Slot::Rwnd, Rank::Blocked),
             Cause::Recovery => (Slot::Recovery, Rank::Blocked),
-            Cause::Timeout | Cause::UnseenTimeout | Cause::SynTimeout => (Slot::Rto, Rank::Blocked),
+            Cause::Timeout | Cause::TailLoss | Cause::UnseenTimeout | Cause::SynTimeout => {
+                (Slot::Rto, Rank::Blocked)
+            }
             Cause::Queueing => (Slot::Queueing, Rank::Travelling),
             Cause::Transfer => (Slot::Transfer, Rank::Flowing),
             Cause::Program | Cause::ProgramPause => return self.tallies.add(wait),
+            // Parts of a repair, whose time is booked as a whole, and what is no wait at all.
+            Cause::LateRepairAck
+            | Cause::OneHole
+            | Cause::NeedlessProbe
+            | Cause::NeedlessTimer
+            | Cause::NeedlessRepair => return self.tallies.add(wait),
         };
         if rank == Rank::Flowing {
             self.spoken = self.spoken.max(wait.until);
@@ -124,7 +132,7 @@ impl Ledger {
 
     /// Which lines the time on `slot` belongs to, now that the whole connection is known.
     fn meaning(&self, slot: Slot, connection: &Connection) -> Meaning {
-        let app = |end: End| match connection.client.unwrap_or(0) == end {
+        let app = |end: End| match connection.client().unwrap_or(0) == end {
             true => Line::ClientApp,
             false => Line::ServerApp,
         };

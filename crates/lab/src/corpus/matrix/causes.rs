@@ -137,13 +137,18 @@ pub(super) fn slow_reader_down() -> Cause {
     })
 }
 
-/// A lost segment with nothing behind it, on its way up or down. Where it should have arrived, what is sent
-/// again looks like what is sent for the first time.
+/// A lost segment with nothing behind it, on its way up or down: the link loses the only segment in flight. Where it
+/// should have arrived, what is sent again looks like what is sent for the first time.
 pub(super) fn tail_loss(up: bool) -> Cause {
     let far = if up { Vantage::Server } else { Vantage::Client };
+    Cause { unseen_at: Some(far), ..costly("tail-loss", &["tail-loss"], Party::Network, without_loss) }
+}
+
+/// A lost SYN, which leaves no trace at the server.
+pub(super) fn lost_syn() -> Cause {
     Cause {
-        unseen_at: Some(far),
-        ..costly("tail-loss", &["rto-stall", "fast-recovery"], Party::Network, without_loss)
+        unseen_at: Some(Vantage::Server),
+        ..costly("lost-syn", &["syn-retry"], Party::Network, without_loss)
     }
 }
 
@@ -154,7 +159,7 @@ pub(super) fn loss() -> Cause {
 
 /// Losses of any kind.
 pub(super) fn random_loss() -> Cause {
-    costly("random-loss", &["fast-recovery", "rto-stall"], Party::Network, without_loss)
+    costly("random-loss", &["fast-recovery", "rto-stall", "tail-loss"], Party::Network, without_loss)
 }
 
 fn without_loss(run: &mut super::Run) {

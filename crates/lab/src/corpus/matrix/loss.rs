@@ -52,8 +52,8 @@ pub(super) fn drop_data(run: &mut Run, up: bool, segments: &[u64]) {
 fn lost_syn(road: &Road) -> Case {
     let chat = Chat { exchanges: 20, ..Chat::default() };
     let story = "requests and answers of one small segment each; the link loses the SYN";
-    let mut case =
-        case(Group::Single, "lost-syn", story, road, Traffic::Chat(chat), vec![causes::tail_loss(true)]);
+    let causes = vec![causes::lost_syn()];
+    let mut case = case(Group::Single, "lost-syn", story, road, Traffic::Chat(chat), causes);
     case.run.wire(|wire| wire.ends.up.drops.push(Drop::Syn(1)));
     case
 }
