@@ -2,6 +2,7 @@
 mod commands;
 mod compare;
 mod cursor;
+mod fields;
 mod host;
 mod outcome;
 mod parse;
@@ -11,7 +12,9 @@ mod python;
 mod request;
 mod run;
 mod run_call;
+mod settings;
 mod show;
+mod simulated;
 mod syntax;
 
 pub use cursor::Error;
@@ -20,4 +23,5 @@ pub use outcome::{Difference, Failure, Note, Outcome, Verdict};
 pub use parse::parse;
 pub use request::{OptionValue, Request};
 pub use run::run_on;
+pub use simulated::run;
 pub use syntax::{Action, Call, Command, EcnBits, Event, Options, Script, Segment, Value, When};
