@@ -82,7 +82,7 @@ fn set_receive_buffer(stack: &mut Stack, value: &str) -> Option<()> {
     let mss = u64::from(stack.mss).max(1);
     let window = first / PAYLOAD_SHARE;
     let initial = (window - window % mss).min(LARGEST_UNSCALED);
-    stack.receiver.buffer = Buffer::Tuned { initial, max: (largest / PAYLOAD_SHARE).max(initial) };
+    stack.receiver.buffer = Buffer::Tuned { initial, buffer: window, max: (largest / PAYLOAD_SHARE).max(window) };
     let shift = largest.checked_ilog2()?.saturating_sub(15).min(14);
     stack.window_scale = stack.window_scale.and(u8::try_from(shift).ok());
     Some(())
