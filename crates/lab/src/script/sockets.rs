@@ -33,11 +33,13 @@ struct Socket {
     /// Whether its calls wait, as the script sees it.
     blocking: bool,
     connecting: bool,
+    /// A write of it waits.
+    writing: bool,
 }
 
 impl Socket {
     fn new(fd: OwnedFd) -> Self {
-        Self { fd, blocking: true, connecting: false }
+        Self { fd, blocking: true, connecting: false, writing: false }
     }
 }
 
@@ -144,10 +146,9 @@ impl Socket {
                 done(net::shutdown(&self.fd, how))
             }
             Request::Poll { events, waits, .. } => self.poll(*events, *waits),
-            Request::Unacknowledged(_)
-            | Request::Open(_)
-            | Request::Accept { .. }
-            | Request::Close(_) => Reply::Unsupported,
+            Request::Unacknowledged(_) | Request::Open(_) | Request::Accept { .. } | Request::Close(_) => {
+                Reply::Unsupported
+            }
         }
     }
 
@@ -178,17 +179,28 @@ impl Socket {
         }
     }
 
-    fn write(&self, len: u64, more: bool, at_once: bool) -> Reply {
+    fn write(&mut self, len: u64, more: bool, at_once: bool) -> Reply {
+        // A program that waits in write() is woken by the room that POLLOUT stands for, not by any.
+        if self.writing && !self.is_writable() {
+            return Reply::Waits(0);
+        }
         let bytes = vec![0; usize::try_from(len).unwrap_or(MOST_BYTES).min(MOST_BYTES)];
         let mut flags = SendFlags::NOSIGNAL;
         flags.set(SendFlags::MORE, more);
         let waits = self.blocking && !at_once;
-        match net::send(&self.fd, &bytes, flags) {
+        let sent = net::send(&self.fd, &bytes, flags);
+        self.writing = waits && sent.map_or(true, |taken| (taken as u64) < len);
+        match sent {
             Ok(taken) if (taken as u64) < len && waits => Reply::Waits(taken as u64),
             Ok(taken) => Reply::Returned(i64::try_from(taken).unwrap_or(i64::MAX), None),
             Err(Errno::WOULDBLOCK) if waits => Reply::Waits(0),
             Err(error) => failed(error),
         }
+    }
+
+    fn is_writable(&self) -> bool {
+        let mut list = [PollFd::new(&self.fd, PollFlags::OUT)];
+        poll(&mut list, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|count| count > 0)
     }
 
     fn poll(&self, events: i64, waits: bool) -> Reply {
@@ -225,9 +237,7 @@ fn set_option(fd: &OwnedFd, option: &str, value: &OptionValue) -> Reply {
         "SO_SNDBUFFORCE" => sockopt::set_socket_send_buffer_size_force(fd, size),
         "SO_RCVBUF" => sockopt::set_socket_recv_buffer_size(fd, size),
         "SO_RCVBUFFORCE" => sockopt::set_socket_recv_buffer_size_force(fd, size),
-        "SO_LINGER" => {
-            sockopt::set_socket_linger(fd, u64::try_from(number).ok().map(Duration::from_secs))
-        }
+        "SO_LINGER" => sockopt::set_socket_linger(fd, u64::try_from(number).ok().map(Duration::from_secs)),
         _ => return Reply::Unsupported,
     })
 }
@@ -237,7 +247,9 @@ fn get_option(fd: &OwnedFd, option: &str) -> Reply {
         "TCP_NODELAY" => sockopt::tcp_nodelay(fd).map(i64::from),
         "TCP_CORK" => sockopt::tcp_cork(fd).map(i64::from),
         "TCP_QUICKACK" => sockopt::tcp_quickack(fd).map(i64::from),
-        "SO_ERROR" => sockopt::socket_error(fd).map(|error| error.err().map_or(0, |e| e.raw_os_error().into())),
+        "SO_ERROR" => {
+            sockopt::socket_error(fd).map(|error| error.err().map_or(0, |e| e.raw_os_error().into()))
+        }
         _ => return Reply::Unsupported,
     };
     value.map_or_else(failed, |value| Reply::Returned(0, Some(value)))

@@ -28,7 +28,7 @@ pub(super) struct Mapping {
 
 impl Mapping {
     /// A segment from the stack, in the script's sequence numbers; `expected` is what the script has for it.
-    pub(super) fn to_script(&mut self, sent: &OnWire, expected: Option<&Segment>) -> OnWire {
+    pub(super) fn shown(&mut self, sent: &OnWire, expected: Option<&Segment>) -> OnWire {
         let mut shown = *sent;
         if let Some(expected) = expected {
             self.learn(&sent.tcp, expected);
@@ -117,19 +117,19 @@ pub(super) fn differences(expected: &Segment, actual: &OnWire) -> Vec<Difference
     let wanted = header(expected);
     let tcp = &actual.tcp;
     let mut list = Vec::new();
-    list.extend(Difference::between("flags", show::flags(wanted.flags), show::flags(tcp.flags)));
-    list.extend(Difference::between("seq", wanted.seq, tcp.seq));
-    list.extend(Difference::between("payload bytes", wanted.payload_len, tcp.payload_len));
+    list.extend(Difference::between("flags", &show::flags(wanted.flags), &show::flags(tcp.flags)));
+    list.extend(Difference::between("seq", &wanted.seq, &tcp.seq));
+    list.extend(Difference::between("payload bytes", &wanted.payload_len, &tcp.payload_len));
     if wanted.flags.has(TcpFlags::ACK) && tcp.flags.has(TcpFlags::ACK) {
-        list.extend(Difference::between("ack", wanted.ack, tcp.ack));
+        list.extend(Difference::between("ack", &wanted.ack, &tcp.ack));
     }
     if let Some(window) = expected.window {
-        list.extend(Difference::between("win", window, tcp.window));
+        list.extend(Difference::between("win", &window, &tcp.window));
     }
     list.extend(ecn_difference(expected.ecn, actual.ecn));
     if let Options::Listed { known, .. } = &expected.options {
         let actual = without_timestamp_value(known, &tcp.options);
-        list.extend(Difference::between("options", show::options(known), show::options(&actual)));
+        list.extend(Difference::between("options", &show::options(known), &show::options(&actual)));
     }
     list
 }

@@ -62,7 +62,11 @@ pub struct Difference {
 
 impl Difference {
     /// The difference between two values, if they differ.
-    pub(super) fn between<T: PartialEq + fmt::Display>(field: &'static str, expected: T, actual: T) -> Option<Self> {
+    pub(super) fn between<T: PartialEq + fmt::Display>(
+        field: &'static str,
+        expected: &T,
+        actual: &T,
+    ) -> Option<Self> {
         let differ = expected != actual;
         differ.then(|| Self { field, expected: expected.to_string(), actual: actual.to_string() })
     }

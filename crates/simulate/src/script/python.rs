@@ -31,12 +31,13 @@ pub(super) fn check(
     findings
 }
 
-/// The statements: lines, or what stands between semicolons; a line with an open parenthesis goes on.
+/// The statements: lines, or what stands between semicolons; a line with an open parenthesis goes on, and one that
+/// ends with a backslash.
 fn statements(code: &str) -> Vec<String> {
     let mut list = vec![String::new()];
     let mut open = 0_usize;
     let mut string = None;
-    for c in code.chars() {
+    for c in code.replace("\\\n", " ").chars() {
         match c {
             '"' | '\'' => string = if string == Some(c) { None } else { string.or(Some(c)) },
             '(' if string.is_none() => open += 1,
@@ -96,9 +97,7 @@ impl Scope<'_> {
     }
 
     fn lookup(&mut self, name: &str) -> Option<f64> {
-        let value = constant(name)
-            .or_else(|| self.names.get(name).copied())
-            .or_else(|| (self.info)(name))?;
+        let value = constant(name).or_else(|| self.names.get(name).copied()).or_else(|| (self.info)(name))?;
         self.seen.push((name.to_owned(), value));
         Some(value)
     }
@@ -370,6 +369,7 @@ mod tests {
             "cwnd = tcpi_snd_cwnd * 2\nassert cwnd // 3 == 6 and not cwnd == 19",
             "assert abs(-3) == 3 or False",
             "assert (tcpi_snd_cwnd ==\n   10)",
+            "assert tcpi_snd_cwnd == 10; \\\n assert tcpi_snd_cwnd \\\n == 10",
             "print(tcpi_snd_cwnd)",
             "assert tcpi_ca_state & 1",
         ] {

@@ -197,7 +197,7 @@ impl<'a, H: Host> Runner<'a, H> {
             };
             return Err(failed(event, vec![difference], self.script_line(expected, from), "-".into()));
         };
-        actual = self.mapping.to_script(&actual, Some(expected));
+        actual = self.mapping.shown(&actual, Some(expected));
         if !self.strict {
             self.join(event, expected, &mut actual, limit)?;
         }
@@ -216,7 +216,8 @@ impl<'a, H: Host> Runner<'a, H> {
     }
 
     /// packetdrill lets several segments in a row stand for one of the script's, since hosts hand several to
-    /// their device at once (TSO): each as long as the one before but for the last, alike in everything else.
+    /// their device at once (TSO): each as long as the one before but for the last, alike in everything else but
+    /// PSH and FIN, which count at the end.
     fn join(
         &mut self,
         event: &Event,
@@ -228,14 +229,15 @@ impl<'a, H: Host> Runner<'a, H> {
         let mut last = actual.tcp;
         while unit > 0 && actual.tcp.payload_len < expected.payload_len && last.payload_len == unit {
             let Some((time, next)) = self.next_sent(event, limit)? else { return Ok(()) };
-            let shown = self.mapping.to_script(&next, None);
+            let shown = self.mapping.shown(&next, None);
             if !continues(&last, &shown) || shown.ecn != actual.ecn {
                 self.sent.push_front((time, next));
                 return Ok(());
             }
             last = shown.tcp;
             actual.tcp.payload_len += last.payload_len;
-            actual.tcp.flags.0 |= last.flags.0;
+            let at_the_end = TcpFlags::PSH | TcpFlags::FIN;
+            actual.tcp.flags.0 = (actual.tcp.flags.0 & !at_the_end) | (last.flags.0 & at_the_end);
         }
         Ok(())
     }
@@ -257,7 +259,8 @@ impl<'a, H: Host> Runner<'a, H> {
             match finding {
                 Finding::Unchecked(text) => self.unchecked.push(Note { line: event.line, text }),
                 Finding::Broken(text, values) => {
-                    let difference = Difference { field: "assert", expected: "true".into(), actual: "false".into() };
+                    let difference =
+                        Difference { field: "assert", expected: "true".into(), actual: "false".into() };
                     return Err(failed(event, vec![difference], text, values));
                 }
             }
@@ -276,7 +279,7 @@ impl<'a, H: Host> Runner<'a, H> {
         }
         let sent = std::mem::take(&mut self.sent);
         let lines = sent.iter().map(|(time, segment)| {
-            let shown = self.mapping.to_script(segment, None);
+            let shown = self.mapping.shown(segment, None);
             show::line(Some(*time), '>', &shown.tcp, Some(shown.ecn))
         });
         lines.collect()

@@ -106,7 +106,7 @@ impl<H: Host> Runner<'_, H> {
         let expected = expected_out(call);
         match (expected, left) {
             (Some(expected), Some(left)) if expected != left => {
-                let difference = Difference::between("value", expected, left);
+                let difference = Difference::between("value", &expected, &left);
                 Err(failed(event, difference.into_iter().collect(), call.to_string(), left.to_string()))
             }
             _ => Ok(()),

@@ -51,6 +51,10 @@ fn set_number(stack: &mut Stack, name: &str, number: u64) -> bool {
             let Ok(retries) = u32::try_from(number) else { return false };
             sender.timeout.syn_retries = retries;
         }
+        "tcp_min_tso_segs" => {
+            let Ok(fewest) = u32::try_from(number) else { return false };
+            sender.offload = sender.offload.map(|_| fewest.max(1));
+        }
         "tcp_rto_min_us" => sender.timeout.min = Duration::from_micros(number),
         "tcp_rto_max_ms" => sender.timeout.max = Duration::from_millis(number),
         "tcp_autocorking" => return !on || sender.autocork.is_some(),
@@ -82,7 +86,8 @@ fn set_receive_buffer(stack: &mut Stack, value: &str) -> Option<()> {
     let mss = u64::from(stack.mss).max(1);
     let window = first / PAYLOAD_SHARE;
     let initial = (window - window % mss).min(LARGEST_UNSCALED);
-    stack.receiver.buffer = Buffer::Tuned { initial, buffer: window, max: (largest / PAYLOAD_SHARE).max(window) };
+    stack.receiver.buffer =
+        Buffer::Tuned { initial, buffer: window, max: (largest / PAYLOAD_SHARE).max(window) };
     let shift = largest.checked_ilog2()?.saturating_sub(15).min(14);
     stack.window_scale = stack.window_scale.and(u8::try_from(shift).ok());
     Some(())
@@ -110,7 +115,7 @@ mod tests {
     fn what_has_no_counterpart_is_refused() {
         let mut stack = eras::linux_6();
         for (name, value) in [
-            ("net.ipv4.tcp_min_tso_segs", "10"),
+            ("net.ipv4.tcp_tso_win_divisor", "10"),
             ("net.ipv4.tcp_sack", "x"),
             ("net.ipv4.tcp_rmem", "1 2"),
             ("net.ipv4.tcp_rmem", "0 0 0"),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use tcpwhy_wire::{Tcp, TcpFlags};
+use tcpwhy_wire::TcpFlags;
 
 use super::host::{Host, OnWire, Reply, Step};
 use super::outcome::Outcome;
@@ -73,7 +73,8 @@ impl Host for Simulated {
             return Step::Sent(time, segment);
         }
         let timers = self.connections.iter().enumerate();
-        let next = timers.filter_map(|(place, connection)| Some((connection.endpoint.poll_at()?, place))).min();
+        let next =
+            timers.filter_map(|(place, connection)| Some((connection.endpoint.poll_at()?, place))).min();
         match next {
             Some((time, place)) if time <= until => {
                 self.now = self.now.max(time);
@@ -93,12 +94,9 @@ impl Host for Simulated {
         if opening && is_new && self.listener().is_some() {
             self.meet();
         }
-        match self.current {
-            Some(place) if self.connections[place].endpoint.state() != State::Closed => {
-                self.arrive(place, arrival, opening);
-            }
-            _ => self.refuse(&arrival.tcp),
-        }
+        // Nobody is there: a closed endpoint answers.
+        let place = self.current.unwrap_or_else(|| self.add(&[], true));
+        self.arrive(place, arrival, opening);
     }
 
     fn call(&mut self, request: &Request) -> Reply {
@@ -163,7 +161,13 @@ impl Simulated {
         for option in options {
             endpoint.set(self.now, *option);
         }
-        self.connections.push(Connection { endpoint, accepted, under_way: false, error: None, write_waits: false });
+        self.connections.push(Connection {
+            endpoint,
+            accepted,
+            under_way: false,
+            error: None,
+            write_waits: false,
+        });
         let place = self.connections.len() - 1;
         self.current = Some(place);
         place
@@ -220,21 +224,6 @@ impl Simulated {
                 self.sent.push_back((self.now, OnWire { tcp: segment.tcp, ecn }));
             }
         }
-    }
-
-    /// Nobody is there: a reset, unless the segment is one (RFC 9293 section 3.10.7.1).
-    fn refuse(&mut self, arrival: &Tcp) {
-        if arrival.flags.has(TcpFlags::RST) {
-            return;
-        }
-        let ends = u32::from(arrival.flags.has(TcpFlags::SYN)) + u32::from(arrival.flags.has(TcpFlags::FIN));
-        let tcp = if arrival.flags.has(TcpFlags::ACK) {
-            Tcp { seq: arrival.ack, flags: TcpFlags(TcpFlags::RST), ..Tcp::default() }
-        } else {
-            let ack = arrival.seq.wrapping_add(arrival.payload_len).wrapping_add(ends);
-            Tcp { ack, flags: TcpFlags(TcpFlags::RST | TcpFlags::ACK), ..Tcp::default() }
-        };
-        self.sent.push_back((self.now, OnWire { tcp, ecn: 0 }));
     }
 }
 
@@ -333,7 +322,11 @@ impl Simulated {
         if let (OptionValue::Text(name), "TCP_CONGESTION") = (value, option) {
             // A connection that exists keeps its own.
             let early = !matches!(role, Role::Connected(..));
-            return if early && self.set("tcp_congestion_control", name) { Reply::DONE } else { Reply::Unsupported };
+            return if early && self.set("tcp_congestion_control", name) {
+                Reply::DONE
+            } else {
+                Reply::Unsupported
+            };
         }
         let OptionValue::Number(value) = *value else { return Reply::Unsupported };
         let bytes = u64::try_from(value).unwrap_or(0);
@@ -367,8 +360,12 @@ impl Simulated {
         let now = self.now;
         let connection = &mut self.connections[place];
         match *request {
-            Request::Read { room, peek, at_once, .. } => connection.read(now, room, peek, blocking && !at_once),
-            Request::Write { len, more, at_once, .. } => connection.write(now, len, more, blocking && !at_once),
+            Request::Read { room, peek, at_once, .. } => {
+                connection.read(now, room, peek, blocking && !at_once)
+            }
+            Request::Write { len, more, at_once, .. } => {
+                connection.write(now, len, more, blocking && !at_once)
+            }
             Request::Unread(_) => returned(0, connection.endpoint.readable()),
             Request::Unacknowledged(_) => {
                 let info = connection.endpoint.info();

@@ -78,7 +78,7 @@ pub struct Segment {
     pub ecn: Option<EcnBits>,
     /// SYN, FIN, RST, PSH, ACK, URG, ECE and CWR.
     pub flags: TcpFlags,
-    /// Flags of RFC 9768 (AccECN), which the header type does not carry: `A` and a count of three bits.
+    /// Flags of RFC 9768 (Accurate ECN), which the header type does not carry: `A` and a count of three bits.
     pub accurate_ecn: Option<String>,
     /// First sequence number.
     pub seq: u32,

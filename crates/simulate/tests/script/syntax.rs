@@ -119,7 +119,10 @@ fn calls() {
     let Value::Record(members) = &message.arguments[1] else { panic!() };
     assert_eq!(members[0], ("msg_name".into(), Value::Any));
     assert_eq!(members[1].0, "msg_iov");
-    assert_eq!(call("0 setsockopt(3, SOL_TCP, TCP_CONGESTION, \"reno\", 4) = 0").arguments[3], Value::Text("reno".into()));
+    assert_eq!(
+        call("0 setsockopt(3, SOL_TCP, TCP_CONGESTION, \"reno\", 4) = 0").arguments[3],
+        Value::Text("reno".into())
+    );
 }
 
 #[test]

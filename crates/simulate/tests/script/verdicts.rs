@@ -57,7 +57,8 @@ fn a_segment_that_does_not_come_fails() {
 /// A segment is compared with the next one the script has, also when it left long before.
 #[test]
 fn a_segment_that_the_script_forgot_fails_at_the_next() {
-    let (line, fields) = fields(&format!("{WRITE}+.02 < . 1:1(0) ack 101 win 257\n{WRITE}+0 > P. 101:201(100) ack 1"));
+    let (line, fields) =
+        fields(&format!("{WRITE}+.02 < . 1:1(0) ack 101 win 257\n{WRITE}+0 > P. 101:201(100) ack 1"));
     assert_eq!((line, fields), (11, vec!["seq", "time"]));
 }
 
@@ -100,13 +101,14 @@ fn what_cannot_be_run_or_checked_is_said() {
         assert_eq!(note.line, 8, "{line}");
     }
     let outcome = outcome(
-        "+0 `sysctl -q net.ipv4.tcp_min_tso_segs=4; tc qdisc add dev tun0 root fq`\n\
+        "+0 `sysctl -q net.ipv4.tcp_tso_win_divisor=4; tc qdisc add dev tun0 root fq`\n\
          +0 setsockopt(4, SOL_SOCKET, SO_ZEROCOPY, [1], 4) = 0\n\
          +0 getsockopt(4, SOL_TCP, TCP_MAXSEG, [1000], [4]) = 0\n\
          +0 %{ assert tcpi_pacing_rate > 0 }%\n",
     );
     assert!(outcome.passed());
-    let lines = |notes: &[tcpwhy_simulate::script::Note]| notes.iter().map(|note| note.line).collect::<Vec<_>>();
+    let lines =
+        |notes: &[tcpwhy_simulate::script::Note]| notes.iter().map(|note| note.line).collect::<Vec<_>>();
     assert_eq!(lines(&outcome.ignored), [8, 8, 9]);
     assert_eq!(lines(&outcome.unchecked), [10, 11]);
 }

@@ -4,8 +4,6 @@
 
 use super::Sender;
 
-/// Linux's `tcp_min_tso_segs`.
-const FEWEST_AT_ONCE: u64 = 2;
 /// A device's `gso_max_size`, in bytes.
 const MOST_AT_ONCE: u64 = 65_536;
 /// A lot is what leaves within this: a millisecond or so (`sk_pacing_shift`, of a second).
@@ -24,7 +22,7 @@ impl Sender {
     /// A segment has joined the lot; `room` is what the windows took before it, in segments.
     pub(super) fn fill_lot(&mut self, lot: &mut Lot, room: u32) {
         if lot.count == 0 {
-            lot.left = if self.settings.offload { room.min(self.most_at_once()) } else { 1 };
+            lot.left = self.settings.offload.map_or(1, |fewest| room.min(self.most_at_once(fewest)));
         }
         lot.count += 1;
         lot.left = lot.left.saturating_sub(1);
@@ -49,15 +47,14 @@ impl Sender {
     }
 
     /// `tcp_tso_autosize`, in segments.
-    fn most_at_once(&self) -> u32 {
+    fn most_at_once(&self, fewest: u32) -> u32 {
         let mss = u64::from(self.agreed.mss.max(1));
         let bytes = self.pacing_rate().map_or(MOST_AT_ONCE, |rate| {
             let shortest_us = self.round_trip.shortest().unwrap_or(0) / 1000;
             let shift = u32::try_from(shortest_us >> ROUND_TRIP_SHIFT).unwrap_or(u32::MAX);
             (rate >> PACING_SHIFT) + MOST_AT_ONCE.checked_shr(shift).unwrap_or(0)
         });
-        let segments = (bytes.min(MOST_AT_ONCE) / mss).max(FEWEST_AT_ONCE);
-        u32::try_from(segments).unwrap_or(u32::MAX)
+        u32::try_from(bytes.min(MOST_AT_ONCE) / mss).unwrap_or(u32::MAX).max(fewest)
     }
 
     /// `tcp_update_pacing_rate` in bytes a second: a window in half a round trip of early slow start, in five sixths
