@@ -20,3 +20,4 @@ pub mod lab;
 pub mod place;
 pub mod programs;
 pub mod recording;
+pub mod script;

@@ -25,6 +25,9 @@ mod rights;
 mod route;
 mod seat;
 mod tun;
+pub(crate) use namespace::Namespace;
+pub(crate) use route::set_initial_window;
+pub(crate) use tun::Tun;
 mod veth;
 
 use std::thread::JoinHandle;

@@ -18,7 +18,7 @@ const WHOLE_ADDRESS: u8 = 32;
 
 /// Gives the calling thread's namespace a route to `peer`, a neighbour, on which connections begin with a
 /// congestion window of `segments` (`initcwnd` in ip-route(8)).
-pub(super) fn set_initial_window(peer: IpAddr, segments: u32) -> Result<()> {
+pub(crate) fn set_initial_window(peer: IpAddr, segments: u32) -> Result<()> {
     let IpAddr::V4(peer) = peer else { bail!("routes of the lab are IPv4") };
     let mut route = RouteMessage::default();
     route.header = RouteHeader {

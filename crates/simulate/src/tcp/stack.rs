@@ -123,6 +123,9 @@ pub struct Sending {
     pub nagle: Nagle,
     /// How the sender asks a peer whose window is closed.
     pub probe: WindowProbe,
+    /// Segments go to the device several at once (TSO), this many or more, and the last of each lot is pushed, as
+    /// Linux does since 5.4 (`tcp_min_tso_segs`). `None` where each goes alone.
+    pub offload: Option<u32>,
     /// How long the device takes to say that a segment has left; a small segment written meanwhile waits for it
     /// (Linux's autocorking, `tcp_autocorking`). `None` without autocorking.
     pub autocork: Option<Duration>,

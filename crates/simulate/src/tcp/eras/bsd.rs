@@ -55,6 +55,7 @@ pub fn bsd_4_4() -> Stack {
             nagle: Nagle::Bsd,
             // TCPTV_PERSMIN, TCPTV_PERSMAX.
             probe: WindowProbe::NewByte { min: 5000 * MS, max: 60_000 * MS },
+            offload: None,
             autocork: None,
             timeout: Timeout {
                 // tcp_newtcpcb: 12 slow ticks; TCPTV_MIN, TCPTV_REXMTMAX.

@@ -48,7 +48,9 @@ pub fn linux_6() -> Stack {
             idle_restart: IdleRestart::Halving,
             nagle: Nagle::Minshall,
             probe: WindowProbe::OldNumber,
+            offload: Some(2),
             // tcp_autocorking = 1, but a network card is done sooner than a program writes again.
+            offload: None,
             autocork: None,
             timeout: Timeout {
                 // TCP_TIMEOUT_INIT, TCP_RTO_MIN, TCP_RTO_MAX.

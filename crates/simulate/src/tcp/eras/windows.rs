@@ -48,6 +48,7 @@ pub fn windows_10() -> Stack {
             nagle: Nagle::Rfc896,
             // Assumed, in the bounds of its retransmission timer.
             probe: WindowProbe::NewByte { min: 300 * MS, max: 60_000 * MS },
+            offload: None,
             autocork: None,
             timeout: Timeout {
                 initial: 1000 * MS,

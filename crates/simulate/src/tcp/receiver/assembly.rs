@@ -39,6 +39,13 @@ impl Assembly {
         known
     }
 
+    /// The lowest block's part before `end`: what arrives in order up to there brings it a second time.
+    pub(super) fn first_within(&self, end: u64) -> Option<Range<u64>> {
+        let lowest = self.blocks.iter().min_by_key(|block| block.start)?;
+        let again = lowest.start..lowest.end.min(end);
+        (!again.is_empty()).then_some(again)
+    }
+
     /// Everything up to `end` is in order: up to where is it now?
     pub(super) fn take_from(&mut self, end: u64) -> u64 {
         let mut end = end;
@@ -71,6 +78,7 @@ mod tests {
         assert_eq!(assembly.recent().cloned().collect::<Vec<_>>(), [10..20, 30..40]);
         assert!(!assembly.insert(20..30));
         assert_eq!(assembly.recent().collect::<Vec<_>>(), [&(10..40)]);
+        assert_eq!((assembly.first_within(10), assembly.first_within(25)), (None, Some(10..25)));
         assert_eq!(assembly.take_from(10), 40);
         assert!(assembly.is_empty());
     }

@@ -268,7 +268,8 @@ impl Delay {
     /// `tcp_send_delayed_ack`.
     fn linux_wait(&self, min: u64, max: u64, round_trip: Option<u64>) -> u64 {
         const HALF_SECOND: u64 = 500_000_000;
-        let wait = self.linux.wait.max(min);
+        // Before any data icsk_ack.ato is zero: the ACK of a bare FIN waits for the next jiffy only.
+        let wait = self.linux.wait;
         if wait <= min {
             return wait;
         }

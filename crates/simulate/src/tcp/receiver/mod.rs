@@ -166,6 +166,9 @@ impl Receiver {
         if self.settings.dsack && data.start < before {
             self.duplicate = Some(data.start..before);
         }
+        if self.settings.dsack && self.duplicate.is_none() {
+            self.duplicate = self.assembly.first_within(end);
+        }
         self.next = self.assembly.take_from(end);
         self.room.note_early(self.assembly.bytes());
         let room_for = self.room.window(self.next, self.read);

@@ -1,12 +1,13 @@
 //! The sending half: what may leave, when, and what is sent again.
 //!
 //! `output` decides what leaves; `loss` what is lost, `repair` what an ACK means, `reduction` what becomes of the window;
-//! `timers` what time does. `flight` is the scoreboard, `window` the congestion window (with `cubic`), `round_trip` the
-//! timeout. All offsets are those of [`super::offset`].
+//! `timers` what time does, `offload` what goes to the device at once. `flight` is the scoreboard, `window` the
+//! congestion window (with `cubic`), `round_trip` the timeout. All offsets are those of [`super::offset`].
 
 mod cubic;
 mod flight;
 mod loss;
+mod offload;
 mod output;
 mod reduction;
 mod repair;
@@ -197,8 +198,12 @@ impl Sender {
             return 0;
         }
         self.written += taken;
-        // MSG_MORE says that the write is not the end of a message.
+        // MSG_MORE says that the write is not the end of a message. A write that joins unsent data takes over its
+        // push (tcp_sendmsg; BSD pushes what empties the buffer).
         if !more {
+            while self.pushes.back().is_some_and(|push| *push > self.next) {
+                self.pushes.pop_back();
+            }
             self.pushes.push_back(self.written);
         }
         self.send(now, more);

@@ -3,6 +3,7 @@
 use super::super::info::{CongestionState, EventKind, Trigger, Wait};
 use super::super::stack::{Counting, IdleRestart, Nagle};
 use super::flight::Sent;
+use super::offload::Lot;
 use super::{Chunk, Sender, nanos};
 
 impl Sender {
@@ -41,12 +42,16 @@ impl Sender {
         self.restart_after_idle(now);
         // BSD looks once a call whether anything is unacknowledged, not before each segment.
         let idle_before = self.flight.is_empty();
+        let mut lot = Lot::default();
         self.stopped = loop {
+            let room = self.room_of_lot();
             match self.next_segment(now, more, idle_before) {
                 Ok(segment) => self.transmit_new(now, segment),
                 Err(wait) => break wait,
             }
+            self.fill_lot(&mut lot, room);
         };
+        self.close_lot(&mut lot);
         if self.next > before {
             if idle_before {
                 self.window.note_start(now, now - self.last_sent);

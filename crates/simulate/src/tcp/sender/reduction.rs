@@ -4,7 +4,6 @@
 use super::super::info::{CongestionState, EventKind};
 use super::super::stack::Counting;
 use super::Sender;
-use super::flight::Delivered;
 use super::window::Acked;
 
 /// Proportional rate reduction (RFC 6937 section 3).
@@ -79,11 +78,10 @@ impl Sender {
         news: u32,
         lost_before: u32,
         round_trip: Option<u64>,
-        delivered: &Delivered,
     ) {
         let acked = Acked {
             now,
-            segments: if self.uses_sack() { delivered.segments } else { delivered.cumulative },
+            segments: news,
             round_trip,
             shortest: self.round_trip.shortest(),
             una: self.una,

@@ -123,6 +123,7 @@ impl Sender {
             self.pushes.pop_front();
         }
         let advanced = self.una > una_before;
+        let counted = self.repairing.duplicates;
         // Linux of old takes no sample of the SYN: a mere receiver keeps the first timeout (tcp_clean_rtx_queue of
         // 2.2, tcp_ack of 2.0).
         let is_of_syn = una_before == 0 && self.settings.timeout.estimator == Estimator::LinuxOld;
@@ -142,8 +143,13 @@ impl Sender {
         self.leave_when_done();
         self.count_duplicates(advanced, is_duplicate, &delivered);
         self.find_losses(now, advanced);
-        let news = delivered.segments + u32::from(is_duplicate && !self.uses_sack());
-        self.set_window(now, advanced, news, lost_before, round_trip, &delivered);
+        let news = match advanced {
+            _ if self.uses_sack() => delivered.segments,
+            // One segment filled the hole; the others were counted by their duplicate ACKs (tcp_remove_reno_sacks).
+            true => delivered.cumulative.saturating_sub(counted).max(1),
+            false => u32::from(is_duplicate),
+        };
+        self.set_window(now, advanced, news, lost_before, round_trip);
     }
 
     /// A round trip, from segments that were sent once only (Karn; RFC 6298 section 3), else from the echoed timestamp
