@@ -50,7 +50,6 @@ pub fn linux_6() -> Stack {
             probe: WindowProbe::OldNumber,
             offload: Some(2),
             // tcp_autocorking = 1, but a network card is done sooner than a program writes again.
-            offload: None,
             autocork: None,
             timeout: Timeout {
                 // TCP_TIMEOUT_INIT, TCP_RTO_MIN, TCP_RTO_MAX.
@@ -107,6 +106,7 @@ fn linux_of_the_nineties() -> Stack {
             nagle: Nagle::Rfc896,
             // tcp_write_wakeup: sent_seq - 1, without data.
             probe: WindowProbe::OldNumber,
+            offload: None,
             autocork: None,
             timeout: Timeout {
                 // include/net/tcp.h of 2.0 and 2.2: TCP_TIMEOUT_INIT 3*HZ, TCP_SYN_RETRIES 10, TCP_RETR2 15;
