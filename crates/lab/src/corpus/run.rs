@@ -43,6 +43,8 @@ pub struct Run {
     pub initial_window: Option<u32>,
     /// Whether receive windows begin as large as any transfer here, instead of as small as the kernel begins.
     pub wide_windows: bool,
+    /// Whether the server refuses SACK, so that the client's kernel repairs as NewReno does.
+    pub no_sack: bool,
     /// Seed of the link's chances.
     pub seed: u64,
 }
@@ -64,6 +66,9 @@ impl Run {
             for seat in [&place.client, &place.server] {
                 seat.set("net.ipv4.tcp_rmem", WIDE)?;
             }
+        }
+        if self.no_sack {
+            place.server.set("net.ipv4.tcp_sack", "0")?;
         }
         if let Some(segments) = self.initial_window {
             place.client.set_initial_window(place.server.address(), segments)?;
