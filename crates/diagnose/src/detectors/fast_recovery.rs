@@ -3,7 +3,7 @@
 use super::loss::{CONFIDENCE_GAPS, Loss, severity, worst};
 use super::rule::{Check, rule};
 use super::subject::{Subject, counted, grouped, human, percent};
-use super::{late_hole_ack, one_hole_per_rtt};
+use super::{late_hole_ack, one_hole_per_rtt, tail_loss};
 use crate::diagnosis::ms;
 use crate::flow::fact::{Cause, End};
 use crate::ledger::Tally;
@@ -21,7 +21,7 @@ rule! {
     /// Segments were sent again and no timer was needed; the time from the third duplicate ACK (or the
     /// retransmission itself) until everything outstanding was ACKed is the cost. Segments that only came out
     /// of order, and retransmissions that the receiver reports as needless (D-SACK), do not count. Nor does the
-    /// part of a repair that `late-hole-ack` or `one-hole-per-rtt` tells of.
+    /// part of a repair that `late-hole-ack`, `one-hole-per-rtt` or `tail-loss` tells of.
     ///
     /// ## What to do
     /// Look for the place that drops: a queue that is too short or too long for its line, a policer, a bad
@@ -41,7 +41,9 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for end in 0..2 {
         let Some(tally) = subject.tally(Cause::Recovery, end) else { continue };
         let loss = Loss::of(subject, end);
-        let elsewhere = late_hole_ack::cost(subject, end) + one_hole_per_rtt::cost(subject, end);
+        let elsewhere = late_hole_ack::cost(subject, end)
+            + one_hole_per_rtt::cost(subject, end)
+            + tail_loss::repair_cost(subject, end);
         if !is_after_timer(subject, end, tally)
             && loss.is_real()
             && let Some(severity) = severity(subject, tally.total - elsewhere)
@@ -121,7 +123,7 @@ fn told_elsewhere(elsewhere: i64) -> String {
     match elsewhere {
         0 => String::new(),
         elsewhere => format!(
-            " Of that, {} were spent on ACKs that came late and on holes mended one at a time, which count there.",
+            " Of that, {} are told of elsewhere: ACKs that came late, holes mended one at a time, lost ends of messages.",
             human(elsewhere)
         ),
     }

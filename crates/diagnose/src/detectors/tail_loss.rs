@@ -2,7 +2,8 @@
 
 use super::loss::{CONFIDENCE_GAPS, Loss, SMALLEST_STALL, find_the_drops, how_long, of_timer, severity};
 use super::rule::{Check, rule};
-use super::subject::{Subject, percent, times};
+use super::subject::{Subject, human, percent, times};
+use crate::diagnosis::ms;
 use crate::flow::fact::{Cause, End};
 use crate::ledger::Tally;
 use crate::report::{Finding, Fix, Severity};
@@ -19,7 +20,7 @@ rule! {
     /// ## How it is detected
     /// A segment was sent again after a silence of both sides, 150 ms and more, or two round trips; no duplicate ACK
     /// and no SACK had told of anything behind it, and the last segment before the silence was no full one, so that a
-    /// message ended with it. The silence is the cost. Whether a probe or the timer ended it shows in what was sent:
+    /// message ended with it. The silence is the cost, and what the repair then took beyond a round trip. Whether a probe or the timer ended it shows in what was sent:
     /// a probe repeats the last segment or brings new data, the timer repeats the first; where one segment is all,
     /// the time and SACK may tell. A retransmission that the receiver reports as needless (D-SACK), or whose answer
     /// echoes an older timestamp, is no loss: the ACK was late.
@@ -46,10 +47,7 @@ const CONFIDENCE_UNSEEN: f64 = 0.8;
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for end in 0..2 {
-        if let Some(tally) = subject.tally(Cause::TailLoss, end)
-            && (tally.total >= SMALLEST_STALL || severity(subject, tally.total).is_some())
-            && Loss::of(subject, end).is_real()
-        {
+        if let Some(tally) = judged(subject, end) {
             findings.push(finding(subject, end, tally));
         }
         if let Some(tally) = subject.tally(Cause::UnseenTimeout, end)
@@ -60,18 +58,37 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
+fn judged<'a>(subject: &'a Subject<'_>, end: End) -> Option<&'a Tally> {
+    let tally = subject.tally(Cause::TailLoss, end)?;
+    let matters = tally.total >= SMALLEST_STALL || severity(subject, tally.total).is_some();
+    (matters && Loss::of(subject, end).is_real()).then_some(tally)
+}
+
+/// What repairs of `end`'s lost tails took beyond the timers and a round trip each, ns; 0 where the rule does not speak.
+pub(super) fn repair_cost(subject: &Subject<'_>, end: End) -> i64 {
+    let repairs = judged(subject, end).and_then(|_| subject.tally(Cause::TailRepair, end));
+    repairs.map_or(0, |tally| tally.total)
+}
+
 fn finding(subject: &Subject<'_>, end: End, tally: &Tally) -> Finding {
+    let repair = repair_cost(subject, end);
     let loss = Loss::of(subject, end);
     Finding {
+        cost_ms: ms(tally.total + repair),
         confidence: if loss.has_gaps { CONFIDENCE_GAPS } else { CONFIDENCE },
         summary: format!(
             "The network lost the end of what {} sent {}, and nothing came behind it that told: {} to send it again \
-             after {}, {} of the connection's life. {} sent again.",
+             after {}, {} of the connection's life.{} {} sent again.",
             subject.who(end),
             times(tally.count),
             mended_by(subject, end),
             how_long(tally),
             percent(tally.total, subject.duration()),
+            if repair > 0 {
+                format!(" The repair then took another {}.", human(repair))
+            } else {
+                String::new()
+            },
             loss.sent_again(),
         ),
         evidence: subject.evidence(tally, |_| {
@@ -272,8 +289,8 @@ mod tests {
         );
         let found = findings("tail-loss", &text);
         assert_eq!(found.len(), 1);
-        // From the first piece at .011 to the probe at .241; the repair by SACK is not the timer's.
-        assert!((found[0].cost_ms.0 - 230.0).abs() < 0.01, "{:?}", found[0].cost_ms);
+        // From the first piece at .011 to the probe at .241, and the round trip that the SACK took.
+        assert!((found[0].cost_ms.0 - 240.0).abs() < 0.01, "{:?}", found[0].cost_ms);
         assert!(findings("fast-recovery", &text).is_empty());
     }
 

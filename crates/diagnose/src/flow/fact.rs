@@ -42,6 +42,8 @@ pub enum Cause {
     TailLoss,
     /// The SYN's retransmission timer had to expire.
     SynTimeout,
+    /// Of a repair: what a lost tail took beyond the timer and a round trip.
+    TailRepair,
     /// Of a repair: the receiver held the ACK of what filled a hole.
     LateRepairAck,
     /// Of a repair: another round trip for a single hole.

@@ -266,6 +266,11 @@ impl Half {
         self.trouble.as_ref().map_or(0, |trouble| trouble.retransmitted)
     }
 
+    /// Whether the ACK that freed this side last ended a repair.
+    pub(crate) fn has_just_recovered(&self) -> bool {
+        self.trouble.as_ref().is_some_and(|trouble| trouble.recovered_at == self.freed_at)
+    }
+
     /// Bytes sent and not ACKed.
     #[inline]
     pub(crate) fn in_flight(&self) -> u64 {

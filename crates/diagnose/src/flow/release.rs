@@ -103,7 +103,10 @@ impl Connection {
         let was_full = half.last_full;
         let room = self.known_edge(from).saturating_sub(half.next);
         let no_room = half.scale_known && room < u64::from(len.min(half.full_size()));
-        if freed && (half.zero_window || no_room) {
+        let is_repairs = !half.zero_window && (!no_room || self.is_beyond_path(now - half.sent_at));
+        if freed && half.has_just_recovered() && is_repairs {
+            // Until the ACK that ended a repair, the repair was the wait; what lay behind the hole filled the window.
+        } else if freed && (half.zero_window || no_room) {
             self.publish_window_wait(from, now, number, len, facts);
         } else if !full && self.is_hold(from, now) {
             self.publish_hold(from, now, number, len, facts);

@@ -225,6 +225,7 @@ impl Connection {
         if let Some(trouble) = &mut half.trouble {
             (trouble.recover, trouble.probed) = (0, 0);
             if !was_probe {
+                trouble.recovered_at = now;
                 half.sent_at = half.sent_at.max(trouble.repaired_at);
                 half.sent_number = half.sent_number.max(trouble.repaired_number);
             }
@@ -237,6 +238,11 @@ impl Connection {
         let Some(repair) = self.halves[end].repair() else { return };
         let packets = [repair.recover_number, number, number];
         facts.take(Fact::Wait(Wait::new(Cause::Recovery, end, (repair.recover_from, now), packets)));
+        // The journey of what was sent again, and of its ACK, would have been made anyhow.
+        let rest = now - self.base_round_trip().unwrap_or(0);
+        if repair.tail.is_some() && rest > repair.recover_from + RELEASE_TOLERANCE {
+            facts.take(Fact::Wait(Wait::new(Cause::TailRepair, end, (repair.recover_from, rest), packets)));
+        }
     }
 
     /// Another timer of the same repair has expired: if the ACK has moved since the last one, that was another silence.

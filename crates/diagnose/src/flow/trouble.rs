@@ -33,6 +33,8 @@ pub(crate) struct Trouble {
     /// The last retransmission: when, and which packet.
     pub(crate) repaired_at: i64,
     pub(crate) repaired_number: u64,
+    /// When the last repair was over; `NEVER` where there was none.
+    pub(crate) recovered_at: i64,
     /// What the present repair has sent again, or the last one: from its lowest byte to its highest.
     pub(crate) again: (u64, u64),
     /// The timestamp of the first of it (RFC 7323), as long as no ACK has come that tells whether it was needed.
@@ -140,6 +142,7 @@ impl Default for Trouble {
             probe_number: 0,
             repaired_at: NEVER,
             repaired_number: 0,
+            recovered_at: NEVER,
             again: (0, 0),
             again_stamp: None,
             was_needless: false,

@@ -95,7 +95,8 @@ impl Ledger {
             Cause::Transfer => (Slot::Transfer, Rank::Flowing),
             Cause::Program | Cause::ProgramPause => return self.tallies.add(wait),
             // Parts of a repair, whose time is booked as a whole, and what is no wait at all.
-            Cause::LateRepairAck
+            Cause::TailRepair
+            | Cause::LateRepairAck
             | Cause::OneHole
             | Cause::NeedlessProbe
             | Cause::NeedlessTimer

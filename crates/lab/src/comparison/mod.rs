@@ -125,6 +125,7 @@ fn idle() -> impl Iterator<Item = Compared> {
             wide_windows: false,
             keeps_window: !restart,
             ecn: false,
+            no_sack: false,
             congestion: Some(BORN_WITH),
             seed: 1,
         };

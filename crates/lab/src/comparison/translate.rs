@@ -54,6 +54,7 @@ pub(super) fn translated(run: &Run) -> Option<Setup> {
     if let Some(segments) = run.initial_window {
         stacks[0].sender.initial_window = segments;
     }
+    stacks[1].sack &= !run.no_sack;
     let [client, server] = stacks;
     let mut ends = wire.ends.clone();
     for way in [&mut ends.up, &mut ends.down] {

@@ -49,6 +49,8 @@ pub struct Run {
     pub keeps_window: bool,
     /// Whether both hosts ask for ECN.
     pub ecn: bool,
+    /// Whether the server refuses SACK, so that the client's kernel repairs as NewReno does.
+    pub no_sack: bool,
     /// Seed of the link's chances.
     pub seed: u64,
 }
@@ -83,6 +85,9 @@ impl Run {
             for seat in [&place.client, &place.server] {
                 seat.set("net.ipv4.tcp_congestion_control", name)?;
             }
+        }
+        if self.no_sack {
+            place.server.set("net.ipv4.tcp_sack", "0")?;
         }
         if let Some(segments) = self.initial_window {
             place.client.set_initial_window(place.server.address(), segments)?;

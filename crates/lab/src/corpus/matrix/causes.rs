@@ -144,6 +144,29 @@ pub(super) fn tail_loss(up: bool) -> Cause {
     Cause { unseen_at: Some(far), ..costly("tail-loss", &["tail-loss"], Party::Network, without_loss) }
 }
 
+/// Several segments are lost at the end of a message. Where a probe mends the last of them, its SACK makes the others a
+/// repair as any (RFC 8985 section 7.1).
+pub(super) fn long_tail_loss(up: bool) -> Cause {
+    Cause { rules: &["tail-loss", "fast-recovery"], ..tail_loss(up) }
+}
+
+/// A lost SYN-ACK: the SYN had arrived.
+pub(super) fn lost_syn_ack() -> Cause {
+    costly("lost-syn-ack", &["syn-retry"], Party::Network, without_loss)
+}
+
+/// The server refuses SACK, so that the client mends one hole a round trip.
+pub(super) fn no_sack() -> Cause {
+    costly("no-sack", &["one-hole-per-rtt"], Party::Server, |run| run.no_sack = false)
+}
+
+/// The server's ACKs of what fills a hole come late; the client's uploads wait for them.
+pub(super) fn late_repair_acks() -> Cause {
+    costly("late-repair-acks", &["late-hole-ack"], Party::Server, |run| {
+        run.wire(|wire| wire.ends.down.hold_acks = None);
+    })
+}
+
 /// A lost SYN, which leaves no trace at the server.
 pub(super) fn lost_syn() -> Cause {
     Cause {

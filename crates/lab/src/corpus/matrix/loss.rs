@@ -1,12 +1,13 @@
 //! Lost segments: noticed by a timer, or by what came behind them.
 
-use tcpwhy_simulate::link::{Drop, Queue};
+use tcpwhy_simulate::link::{AckHold, Drop, Queue};
 
 use super::super::case::{Case, Group, Party};
 use super::super::run::{Run, Traffic};
-use super::road::{LINKS, Road, link, offloaded};
+use super::road::{LINKS, Road, link, ms, offloaded};
 use super::windows::{ONE_EXCHANGE, sender, set_rate};
 use super::{case, causes};
+use crate::capture::Vantage;
 use crate::programs::chat::Chat;
 use crate::programs::transfer::Transfer;
 
@@ -23,7 +24,15 @@ pub(super) fn add(cases: &mut Vec<Case>) {
         ));
         cases.push(lost(road, "lost-answer", "one answer", false, &[8]));
     }
-    cases.push(lost_syn(&link(20)));
+    cases.push(lost_syn(&link(20), true));
+    cases.push(lost_syn(&link(20), false));
+    for road in [link(20), link(100)] {
+        cases.push(lost_end(&road, 1));
+        cases.push(lost_end(&road, 3));
+        cases.push(one_at_a_time(&road));
+        cases.push(late_repair_acks(&road));
+        cases.push(overtaken(&road));
+    }
     for road in [link(1), link(20), link(100), offloaded(20)] {
         cases.push(holes(&road, "lost-in-upload", true, &[120]));
         cases.push(holes(&road, "lost-in-download", false, &[120]));
@@ -49,12 +58,74 @@ pub(super) fn drop_data(run: &mut Run, up: bool, segments: &[u64]) {
     });
 }
 
-fn lost_syn(road: &Road) -> Case {
+fn lost_syn(road: &Road, up: bool) -> Case {
     let chat = Chat { exchanges: 20, ..Chat::default() };
-    let story = "requests and answers of one small segment each; the link loses the SYN";
-    let causes = vec![causes::lost_syn()];
-    let mut case = case(Group::Single, "lost-syn", story, road, Traffic::Chat(chat), causes);
-    case.run.wire(|wire| wire.ends.up.drops.push(Drop::Syn(1)));
+    let (name, what, cause) = if up {
+        ("lost-syn", "SYN", causes::lost_syn())
+    } else {
+        ("lost-syn-ack", "SYN-ACK", causes::lost_syn_ack())
+    };
+    let story = format!("requests and answers of one small segment each; the link loses the {what}");
+    let mut case = case(Group::Single, name, &story, road, Traffic::Chat(chat), vec![cause]);
+    case.run.wire(|wire| {
+        let way = if up { &mut wire.ends.up } else { &mut wire.ends.down };
+        way.drops.push(Drop::Syn(1));
+    });
+    case
+}
+
+/// Answers of 21 segments; the link loses the last ones of the eighth.
+fn lost_end(road: &Road, count: u64) -> Case {
+    let chat = Chat { exchanges: 12, response: vec![ANSWER], ..Chat::default() };
+    let (name, cause) = match count {
+        1 => ("lost-end", causes::tail_loss(false)),
+        _ => ("lost-long-end", causes::long_tail_loss(false)),
+    };
+    let story = format!("answers of {ANSWER} bytes; the link loses the last {count} segments of the eighth");
+    let mut case = case(Group::Single, name, &story, road, Traffic::Chat(chat), vec![cause]);
+    let last = 8 * (ANSWER as u64).div_ceil(SEGMENT);
+    drop_data(&mut case.run, false, &Vec::from_iter(last + 1 - count..=last));
+    case
+}
+
+/// An answer that is no whole number of segments.
+const ANSWER: usize = 30_000;
+/// Bytes of a full segment with timestamps on a path with an MTU of 1,500.
+const SEGMENT: u64 = 1_448;
+
+/// Data segments that are lost of one flight: every other one.
+const EVERY_OTHER: [u64; 10] = [120, 122, 124, 126, 128, 130, 132, 134, 136, 138];
+
+/// A client that mends one hole a round trip, since the server refuses SACK.
+fn one_at_a_time(road: &Road) -> Case {
+    let story =
+        "1 MB goes up at 20 Mbit/s to a server that refuses SACK; the link loses ten segments of one flight";
+    let causes = vec![causes::no_sack(), causes::loss()];
+    let mut case = case(Group::Compound, "one-hole-a-round", story, road, bulk(true), causes);
+    set_rate(&mut case.run, RATE);
+    drop_data(&mut case.run, true, &EVERY_OTHER);
+    case.run.no_sack = true;
+    case.allowing(ONE_EXCHANGE)
+}
+
+/// The same, and the server ACKs what fills a hole late, as far as its client sees.
+fn late_repair_acks(road: &Road) -> Case {
+    let mut case = one_at_a_time(road);
+    case.name = format!("late-repair-acks-{}", road.name());
+    case.story += "; the ACK of what fills a hole is delayed by 100 ms";
+    case.run.wire(|wire| wire.ends.down.hold_acks = Some(AckHold::HoleFilling(ms(100))));
+    case.causes.insert(0, causes::late_repair_acks());
+    case.only_at = Some(Vantage::Client);
+    case
+}
+
+/// Segments are overtaken, which is no loss.
+fn overtaken(road: &Road) -> Case {
+    let chat = Chat { exchanges: 12, response: vec![ANSWER], ..Chat::default() };
+    let story =
+        format!("answers of {ANSWER} bytes; 2 % of the packets arrive up to 4 ms after those behind them");
+    let mut case = case(Group::LookAlike, "overtaken", &story, road, Traffic::Chat(chat), Vec::new());
+    case.run.wire(|wire| (wire.ends.down.reorder, wire.ends.down.reorder_by) = (0.02, ms(4)));
     case
 }
 

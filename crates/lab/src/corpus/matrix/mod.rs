@@ -44,6 +44,7 @@ fn case(group: Group, what: &str, story: &str, road: &Road, traffic: Traffic, ca
             congestion: None,
             keeps_window: false,
             ecn: false,
+            no_sack: false,
             seed: SEED,
         },
         causes,
