@@ -103,7 +103,7 @@ impl Connection {
             && (echo.wrapping_sub(stamp) as i32) < 0
         {
             trouble.was_needless = true;
-            trouble.forestalled += 1;
+            trouble.forestalled = trouble.forestalled.saturating_add(1);
             self.publish_needless(end, number, now, facts);
         }
     }
@@ -148,7 +148,7 @@ impl Connection {
         let quiet_since = self.quiet_since(end, false);
         let by_timer = self.is_by_timer(end, now, quiet_since, false);
         let Some(trouble) = self.halves[end].trouble.as_deref_mut() else { return };
-        trouble.forestalled += 1;
+        trouble.forestalled = trouble.forestalled.saturating_add(1);
         trouble.needless = trouble.needless.saturating_add(1);
         let cause = match trouble.quiet_since {
             _ if by_timer => needless_by(now - quiet_since),
