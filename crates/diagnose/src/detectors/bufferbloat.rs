@@ -108,11 +108,12 @@ fn cost(subject: &Subject<'_>, waits: Option<&Tally>) -> i64 {
 
 fn summary(subject: &Subject<'_>, end: End, queue: &Queue) -> String {
     let base = subject.connection.base_round_trip().unwrap_or(0);
-    let size = queue.rate().map_or_else(String::new, |bytes_a_second| {
-        let bytes = (bytes_a_second * queue.mean() as f64 / 1e9) as u64;
-        let carried = rate(queue.carried, queue.carried_in);
-        format!(", at {carried} some {}", counted(bytes, "byte"))
-    });
+    let size =
+        queue.rate().filter(|_| filler(queue) == Filler::Itself).map_or_else(String::new, |bytes_a_second| {
+            let bytes = (bytes_a_second * queue.mean() as f64 / 1e9) as u64;
+            let carried = rate(queue.carried, queue.carried_in);
+            format!(", at {carried} some {}", counted(bytes, "byte"))
+        });
     let whose = match filler(queue) {
         Filler::Itself => format!(
             "{} fills it with its own data, up to {} in flight",

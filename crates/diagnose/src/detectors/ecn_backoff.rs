@@ -3,6 +3,7 @@
 use super::rule::{Check, rule};
 use super::subject::{Subject, counted, human, percent, times};
 use crate::diagnosis::ms;
+use crate::flow::connection::RELEASE_TOLERANCE;
 use crate::flow::ecn::Marks;
 use crate::flow::fact::End;
 use crate::report::{Blame, Blamed, Finding, Fix, Severity};
@@ -73,9 +74,10 @@ fn finding(subject: &Subject<'_>, end: End, marks: &Marks) -> Finding {
 }
 
 fn summary(subject: &Subject<'_>, end: End, marks: &Marks) -> String {
+    let is_near = subject.connection.reaction_part(end) <= RELEASE_TOLERANCE;
     let waited = match marks.waits {
-        0 => "What it waited for its window afterwards, if anything, was no loss that the capture shows."
-            .to_owned(),
+        0 if is_near => "It lost no time by that: a queue kept the path busy.".to_owned(),
+        0 => "What that cost cannot be told from here: capture at the sender.".to_owned(),
         waits => format!(
             "After that it waited {} for its congestion window, {} in all, {} of the connection's life.",
             times(u64::from(waits)),

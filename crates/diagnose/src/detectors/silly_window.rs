@@ -22,7 +22,9 @@ rule! {
     /// The sender had no room in the window and waited; the receiver moved the window's right edge by less than a full
     /// segment and less than half of the largest window it has offered; and what then left filled just that room. At
     /// least three times in a row make a habit. A small rest at a window's edge after full segments, a window that
-    /// shrinks because data lies unread, or one smaller than a segment from the beginning, is not meant. Such a wait is
+    /// shrinks because data lies unread, or one smaller than a segment from the beginning, is not meant; nor is a receiver
+    /// whose bits a sender such as Linux leaves alone until a segment fits: that costs packets, and no more time than
+    /// its program takes to read. Such a wait is
     /// counted here alone, and neither by `small-receive-window` nor by `zero-window`.
     ///
     /// ## What to do

@@ -14,7 +14,7 @@ rule! {
     ///
     /// ## What it means
     /// What is in flight stays in the sender's socket buffer until it is ACKed, in case it has to be sent again. A
-    /// buffer smaller than rate × round trip is full with what is on its way, the program's write() waits, and the
+    /// buffer smaller than rate × round trip is full with what is on its way, the program's `write()` waits, and the
     /// path runs empty until the next ACK: no more than the buffer goes out each round trip.
     ///
     /// ## How it is detected
@@ -23,7 +23,7 @@ rule! {
     /// congestion window was not what stopped it:
     ///
     /// - ACKs for two segments and more had come a millisecond earlier, and the sender did not use the room. A
-    ///   sender that waits for its congestion window goes on with the first ACK; one whose program waits in write() goes on
+    ///   sender that waits for its congestion window goes on with the first ACK; one whose program waits in `write()` goes on
     ///   when a part of the buffer is free.
     /// - It stopped with half or less on its way of what it had had before, with nothing lost, marked or idle since. A
     ///   congestion window does not shrink by itself.

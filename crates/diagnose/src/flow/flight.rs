@@ -11,7 +11,7 @@ use super::half::NEVER;
 use super::sending::Sending;
 
 /// In slow start a flight is twice the one before, or one and a half times it where ACKs for two segments count once
-/// (RFC 5681 section 3.1); HyStart++ leaves it with a quarter more (RFC 9406 section 4.3). Less growth is congestion
+/// (RFC 5681 section 3.1); `HyStart++` leaves it with a quarter more (RFC 9406 section 4.3). Less growth is congestion
 /// avoidance's. 1 in so many.
 const GROWN_SHARE: u64 = 4;
 /// A flight is a round's if the sender could send it for this share, in quarters, of the base round trip; stops that
