@@ -112,7 +112,7 @@ impl Receiver {
         if end <= self.next {
             return self.take_duplicate(Some(data.start..end));
         }
-        if data.start >= edge {
+        if data.start >= edge || edge <= self.next {
             return self.take_duplicate(None);
         }
         if data.fin && end > self.next {
