@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tcpwhy_simulate::tcp::{DelayedAck, Segment, SocketOption, Stack, eras};
+use tcpwhy_simulate::tcp::{Buffer, DelayedAck, Segment, SocketOption, Stack, eras};
 use tcpwhy_wire::{Tcp, TcpFlags};
 
 use crate::pair::{MS, Pair, Side};
@@ -80,7 +80,9 @@ fn after_quickack_the_conversation_is_over() {
 
 #[test]
 fn linux_waits_with_the_ack_of_one_full_segment_but_not_of_two() {
-    let stack = eras::linux_6();
+    let mut stack = eras::linux_6();
+    // One that grows would be told at once (tcp_grow_window).
+    stack.receiver.buffer = Buffer::Fixed(65_536);
     let mut pair = Pair::connected(&stack, &stack, 20);
     ack_delays(&mut pair, 16, 100, 60);
     let start = pair.now;

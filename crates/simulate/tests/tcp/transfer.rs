@@ -120,3 +120,20 @@ fn cardwell_waits_where_holes_are_acknowledged_late() {
     assert!((1900..3000).contains(&at_once), "{at_once} ms");
     assert!(late > at_once + 500, "{late} ms, {at_once} ms");
 }
+
+/// 1 MB over 20 Mbit/s and 100 ms. Linux 6.18 was seen to leave slow start 50 ms into its fifth round, at 245 segments,
+/// and to send the last one 784 ms after its SYN.
+#[test]
+fn slow_start_ends_where_the_kernel_ends_it() {
+    let mut ends = Ends::round_trip(Duration::from_millis(100));
+    ends.up.rate = Some(20_000_000);
+    let mut pair = Pair::new(&eras::linux_6(), &eras::linux_6(), &ends, 1);
+    pair.a.connect(0);
+    pair.at(100 * MS, |pair, now| pair.a.handle_write(now, 1_000_000, false));
+    pair.run(2000 * MS);
+    // The round's ACKs come a segment each, every 0.6 ms, and are a train of half a round trip at the 84th: 160 + 84.
+    let threshold = pair.a.info().slow_start_threshold;
+    assert!((240..=250).contains(&threshold), "{threshold}");
+    let last = pair.data(Side::A, 0).last().map_or(0.0, |(at, _)| *at);
+    assert!((770.0..=800.0).contains(&last), "{last}");
+}
