@@ -69,8 +69,9 @@ pub fn linux_6() -> Stack {
             delayed_ack: DelayedAck::Linux { min: 40 * MS, max: 200 * MS },
             // tcp_data_queue: RFC5681 4.2 (since 4.11).
             hole_filled: HoleFilled::AtOnce,
-            // The first SYN offers 44 segments; tcp_rmem[1] and [2] are 128 KiB and 6 MiB, half of it window.
-            buffer: Buffer::Tuned { initial: 64_240, buffer: 65_536, max: 3 << 20 },
+            // The first SYN offers 44 segments; tcp_rmem[1] and [2] are 128 KiB and 6 MiB. 160 of 256 bytes of it are
+            // window, since 1,448 bytes take 2,304 of memory (scaling_ratio, 6.6; half of it before).
+            buffer: Buffer::Tuned { initial: 64_240, buffer: 81_920, max: 3_932_160 },
             // tcp_dsack = 1.
             dsack: true,
             silly_window_avoidance: true,

@@ -98,6 +98,13 @@ impl Delay {
         self.demanded |= matches!(self.kind, DelayedAck::Linux { .. });
     }
 
+    /// The window grows: on Linux the sender hears of it at once (`tcp_grow_window`).
+    pub(super) fn note_growth(&mut self) {
+        if let DelayedAck::Linux { .. } = self.kind {
+            self.linux.quick |= 1;
+        }
+    }
+
     /// Linux: so many ACKs leave at once, and the conversation is over.
     pub(super) fn hurry(&mut self, quick: u32) {
         if let DelayedAck::Linux { min, .. } = self.kind {

@@ -112,7 +112,7 @@ impl Receiver {
         if end <= self.next {
             return self.take_duplicate(Some(data.start..end));
         }
-        if data.start >= edge {
+        if data.start >= edge || edge <= self.next {
             return self.take_duplicate(None);
         }
         if data.fin && end > self.next {
@@ -173,7 +173,9 @@ impl Receiver {
         self.room.note_early(self.assembly.bytes());
         let room_for = self.room.window(self.next, self.read);
         self.delay.note_data(now, data, sending, room_for);
-        self.room.note_arrival(now, data.len, sending.round_trip);
+        if self.room.note_arrival(now, data.len, sending.round_trip) {
+            self.delay.note_growth();
+        }
         let is_due = match self.settings.hole_filled {
             HoleFilled::AtOnce => had_holes,
             HoleFilled::LastLate => !self.assembly.is_empty(),

@@ -129,16 +129,19 @@ impl Room {
         opens >= 2 * segment || 2 * opens >= self.most
     }
 
-    pub(super) fn note_arrival(&mut self, now: u64, len: u32, round_trip: Option<u64>) {
+    /// Whether the window may grow because of it.
+    pub(super) fn note_arrival(&mut self, now: u64, len: u32, round_trip: Option<u64>) -> bool {
         // tcp_grow_window: small segments take more memory than they bring.
         const FULL_ENOUGH: u32 = 128;
-        if len >= FULL_ENOUGH {
-            self.size = self.most.min(self.size + 2 * self.mss).max(self.size);
+        let grows = len >= FULL_ENOUGH && self.size < self.most;
+        if grows {
+            self.size = self.most.min(self.size + 2 * self.mss);
         }
         self.round_trip = round_trip.unwrap_or(self.round_trip);
         if self.round_start == 0 {
             self.round_start = now;
         }
+        grows
     }
 
     /// Linux's `tcp_rcv_space_adjust`: twice what the program read in a round trip, and as much again as that has grown

@@ -98,13 +98,13 @@ impl Train {
         /// How long the sender's own bursts may stretch the train, in ns (`hystart_ack_delay`: four of its largest
         /// at the pacing rate, and no more than this).
         const BURST: u64 = 1_000_000;
-        if window < LOW_WINDOW {
-            return false;
-        }
         let (Some(shortest), Some(round_trip)) = (acked.shortest, acked.round_trip) else { return false };
         let now = acked.now;
         if acked.una > self.round_end {
             *self = Self { round_start: now, round_end: acked.next, last_ack: now, ..Self::default() };
+        }
+        if window < LOW_WINDOW {
+            return false;
         }
         let in_train = now - self.last_ack <= TRAIN_GAP;
         if in_train {

@@ -149,6 +149,8 @@ impl Sender {
             true => delivered.cumulative.saturating_sub(counted).max(1),
             false => u32::from(is_duplicate),
         };
+        // The SYN is no data that would open the window (RFC 5681 3.1).
+        let advanced = advanced && una_before > 0;
         self.set_window(now, advanced, news, lost_before, round_trip);
     }
 
