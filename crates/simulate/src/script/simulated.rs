@@ -52,6 +52,8 @@ struct Connection {
     error: Option<&'static str>,
     /// A write waits: it goes on when the send buffer has some room again, not any.
     write_waits: bool,
+    /// The program has shut reading down: it reads what there is, and then the end.
+    reading_shut: bool,
 }
 
 #[derive(Debug)]
@@ -176,6 +178,7 @@ impl Simulated {
             under_way: false,
             error: None,
             write_waits: false,
+            reading_shut: false,
         });
         let place = self.connections.len() - 1;
         self.current = Some(place);
@@ -385,7 +388,8 @@ impl Simulated {
                 let in_flight = connection.endpoint.next_offset().saturating_sub(info.acknowledged.max(1));
                 returned(0, in_flight.saturating_add(info.unsent))
             }
-            Request::Shutdown { writing, .. } => {
+            Request::Shutdown { reading, writing, .. } => {
+                connection.reading_shut |= reading;
                 if writing {
                     connection.endpoint.handle_shutdown(now);
                 }
@@ -406,7 +410,7 @@ impl Connection {
         }
         match self.error.take() {
             Some(error) => Reply::Failed(error),
-            None if self.endpoint.is_at_end() => Reply::DONE,
+            None if self.endpoint.is_at_end() || self.reading_shut => Reply::DONE,
             None if waits => Reply::Waits(0),
             None => Reply::Failed("EAGAIN"),
         }
