@@ -1,8 +1,8 @@
 //! packetdrill's script language, run on a TCP in virtual time.
 //!
 //! packetdrill (Cardwell et al., USENIX ATC 2013) tests a TCP by a script of what its program calls, what it
-//! receives, and what it then must send and when. [`parse`] reads such a script, the public ones as they are;
-//! [`run`] follows it on a simulated [`Endpoint`](crate::tcp::Endpoint). [`run_on`] does so on anything else that is a
+//! receives, and what it then must send and when. [`parse()`] reads such a script, the public ones as they are;
+//! [`run()`] follows it on a simulated [`Endpoint`](crate::tcp::Endpoint). [`run_on`] does so on anything else that is a
 //! [`Host`]: the lab has one for the kernel. What packetdrill compares is compared, and what cannot be is told in the
 //! [`Outcome`]: nothing that was not looked at counts as a pass without being named.
 //!
