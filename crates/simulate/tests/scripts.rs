@@ -31,10 +31,8 @@ fn name(file: &Path) -> String {
 }
 
 fn stack(name: Option<&str>) -> Stack {
-    match name {
-        Some("linux-6") => eras::linux_6(),
-        other => panic!("no stack {other:?}"),
-    }
+    let name = name.expect("the comment '// tcpwhy: stack=NAME'");
+    eras::named(name).unwrap_or_else(|| panic!("no stack {name}"))
 }
 
 fn run(file: &Path) -> Outcome {

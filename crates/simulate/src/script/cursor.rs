@@ -43,8 +43,7 @@ impl<'a> Cursor<'a> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    /// The place as a line and a column. Only errors and events ask, so it is counted from the start:
-    /// [`Self::line`] is for events.
+    /// That `what` should stand here. The place is counted from the text's beginning, since only errors need it.
     pub(super) fn expected(&self, what: impl Into<String>) -> Error {
         let before = self.text.get(..self.at).unwrap_or(self.text);
         let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
@@ -55,7 +54,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A line counter: how many lines begin between `mark` and here.
+    /// How many lines begin between `mark` and here.
     pub(super) fn lines_since(&self, mark: usize) -> u32 {
         self.text.get(mark..self.at).map_or(0, |passed| line_of(passed) - 1)
     }

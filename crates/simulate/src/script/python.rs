@@ -37,23 +37,26 @@ fn statements(code: &str) -> Vec<String> {
     let mut list = vec![String::new()];
     let mut open = 0_usize;
     let mut string = None;
+    let mut comment = false;
     for c in code.replace("\\\n", " ").chars() {
+        let plain = string.is_none() && !comment;
         match c {
-            '"' | '\'' => string = if string == Some(c) { None } else { string.or(Some(c)) },
-            '(' if string.is_none() => open += 1,
-            ')' if string.is_none() => open = open.saturating_sub(1),
+            '#' if plain => comment = true,
+            '"' | '\'' if !comment => string = if string == Some(c) { None } else { string.or(Some(c)) },
+            '(' if plain => open += 1,
+            ')' if plain => open = open.saturating_sub(1),
             _ => {}
         }
-        let ends = c == ';' && string.is_none() || c == '\n' && open == 0;
+        let ends = (c == ';' && plain) || (c == '\n' && open == 0);
+        comment &= c != '\n';
         if ends {
             string = None;
             list.push(String::new());
-        } else if let Some(last) = list.last_mut() {
+        } else if let Some(last) = list.last_mut().filter(|_| !comment) {
             last.push(if c == '\n' { ' ' } else { c });
         }
     }
-    let without_comment = |line: String| line.split('#').next().unwrap_or_default().trim().to_owned();
-    list.into_iter().map(without_comment).filter(|line| !line.is_empty()).collect()
+    list.into_iter().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
 }
 
 struct Scope<'a> {
@@ -371,6 +374,7 @@ mod tests {
             "assert (tcpi_snd_cwnd ==\n   10)",
             "assert tcpi_snd_cwnd == 10; \\\n assert tcpi_snd_cwnd \\\n == 10",
             "print(tcpi_snd_cwnd)",
+            "# a \"note (\nassert tcpi_snd_cwnd == 10 # yes\n# end",
             "assert tcpi_ca_state & 1",
         ] {
             assert_eq!(run(code), [], "{code}");

@@ -14,6 +14,13 @@ use crate::tcp::{Ecn, Endpoint, Segment, SocketOption, Stack, State};
 
 /// Most bytes that Linux takes in one call (`MAX_RW_COUNT`).
 const MOST_BYTES: u64 = 0x7fff_f000;
+/// The largest send buffer, and so the most that is in flight: a script may ask for any. Linux's own largest is 4 MiB
+/// (`tcp_wmem`).
+const LARGEST_BUFFER: u64 = 16 << 20;
+/// Linux sends no smaller full segments (`TCP_MIN_SND_MSS`), whatever the peer asks for.
+const SMALLEST_MSS: u16 = 48;
+/// Segments that wait for the script to look at them. What comes after is not kept: no script asks for as many.
+const MOST_UNREAD: usize = 1_000_000;
 /// A script runs the same each time.
 const SEED: u64 = 1;
 
@@ -45,6 +52,8 @@ struct Connection {
     error: Option<&'static str>,
     /// A write waits: it goes on when the send buffer has some room again, not any.
     write_waits: bool,
+    /// The program has shut reading down: it reads what there is, and then the end.
+    reading_shut: bool,
 }
 
 #[derive(Debug)]
@@ -157,7 +166,9 @@ impl Simulated {
 
     /// An endpoint for a connection that begins, with the options of the socket that it comes from.
     fn add(&mut self, options: &[SocketOption], accepted: bool) -> usize {
-        let mut endpoint = Endpoint::new(&self.stack, SEED.wrapping_add(self.connections.len() as u64));
+        let mut stack = self.stack.clone();
+        stack.sender.send_buffer = stack.sender.send_buffer.or(Some(LARGEST_BUFFER));
+        let mut endpoint = Endpoint::new(&stack, SEED.wrapping_add(self.connections.len() as u64));
         for option in options {
             endpoint.set(self.now, *option);
         }
@@ -167,6 +178,7 @@ impl Simulated {
             under_way: false,
             error: None,
             write_waits: false,
+            reading_shut: false,
         });
         let place = self.connections.len() - 1;
         self.current = Some(place);
@@ -189,7 +201,9 @@ impl Simulated {
             2 => Ecn::Ect0,
             _ => Ecn::Ce,
         };
-        connection.endpoint.handle_segment(self.now, &Segment { tcp: arrival.tcp, ecn });
+        let mut tcp = arrival.tcp;
+        tcp.options.mss = tcp.options.mss.map(|mss| mss.max(SMALLEST_MSS));
+        connection.endpoint.handle_segment(self.now, &Segment { tcp, ecn });
         if connection.endpoint.state() == State::Closed && arrival.tcp.flags.has(TcpFlags::RST) {
             connection.error = Some(match before {
                 State::SynSent => "ECONNREFUSED",
@@ -214,7 +228,7 @@ impl Simulated {
     /// Takes what the connection sends. Only the one that the script is about is seen.
     fn collect(&mut self, place: usize) {
         while let Some(segment) = self.connections[place].endpoint.poll_transmit() {
-            if self.current == Some(place) {
+            if self.current == Some(place) && self.sent.len() < MOST_UNREAD {
                 let ecn = match segment.ecn {
                     Ecn::NotCapable => 0,
                     Ecn::Ect1 => 1,
@@ -336,7 +350,9 @@ impl Simulated {
             "TCP_QUICKACK" => SocketOption::QuickAck(value != 0),
             // Linux doubles both. What waits to be sent is nearly all payload (on 6.18, 20,000 take a write of 42,000),
             // of what was received half is reckoned to be the kernel's own records.
-            "SO_SNDBUF" | "SO_SNDBUFFORCE" => SocketOption::SendBuffer(bytes.saturating_mul(2)),
+            "SO_SNDBUF" | "SO_SNDBUFFORCE" => {
+                SocketOption::SendBuffer(bytes.saturating_mul(2).min(LARGEST_BUFFER))
+            }
             "SO_RCVBUF" | "SO_RCVBUFFORCE" => SocketOption::ReceiveBuffer(bytes),
             // It lets a server's port be used again at once; a script has one server.
             "SO_REUSEADDR" => return Reply::DONE,
@@ -372,7 +388,8 @@ impl Simulated {
                 let in_flight = connection.endpoint.next_offset().saturating_sub(info.acknowledged.max(1));
                 returned(0, in_flight.saturating_add(info.unsent))
             }
-            Request::Shutdown { writing, .. } => {
+            Request::Shutdown { reading, writing, .. } => {
+                connection.reading_shut |= reading;
                 if writing {
                     connection.endpoint.handle_shutdown(now);
                 }
@@ -393,7 +410,7 @@ impl Connection {
         }
         match self.error.take() {
             Some(error) => Reply::Failed(error),
-            None if self.endpoint.is_at_end() => Reply::DONE,
+            None if self.endpoint.is_at_end() || self.reading_shut => Reply::DONE,
             None if waits => Reply::Waits(0),
             None => Reply::Failed("EAGAIN"),
         }

@@ -102,3 +102,18 @@ fn large_numbers_do_no_harm() {
     let outcome = run(&script, &eras::linux_6());
     assert!(!matches!(outcome.verdict, Verdict::Unsupported(_)), "{outcome}");
 }
+
+/// Every ACK doubles the window, every write is as large as it may be: what is sent stays bounded.
+#[test]
+fn a_flood_is_bounded() {
+    let mut text = String::from(
+        "`ip route change x initcwnd 4294967295`\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n\
+         +0 listen(3, 1) = 0\n+0 < S 0:0(0) win 65535 <mss 1,sackOK,wscale 14>\n+0 > S. 0:0(0) ack 1 <...>\n\
+         +0 < . 1:1(0) ack 1 win 65535\n+0 accept(3, ..., ...) = 4\n+0 fcntl(4, F_SETFL, O_NONBLOCK) = 0\n",
+    );
+    for _ in 0..20 {
+        text.push_str("+0 write(4, ..., 2147483647) = ...\n+1 < . 1:1(0) ack 2147483647 win 65535\n");
+    }
+    let outcome = run(&parse(&text).unwrap(), &eras::linux_6());
+    assert!(outcome.unread.len() <= 1_000_000, "{} segments", outcome.unread.len());
+}
