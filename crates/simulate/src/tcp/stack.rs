@@ -102,6 +102,9 @@ pub struct Sending {
     pub repair: Repair,
     /// Whether proportional rate reduction (RFC 6937) paces the window in recovery.
     pub proportional_rate_reduction: bool,
+    /// Whether new data goes out in fast recovery where the window allows it (RFC 6582 3.2 steps 4 and 5). Early
+    /// Linux 2.1 sends none while it retransmits (`tcp_snd_test`).
+    pub new_data_in_recovery: bool,
     /// Whether new data goes out on the first two duplicate ACKs (RFC 3042).
     pub limited_transmit: bool,
     /// Whether losses are found by time as RACK does (RFC 8985 section 6); needs SACK and `repair` with it.

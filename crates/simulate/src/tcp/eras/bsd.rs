@@ -41,6 +41,7 @@ pub fn bsd_4_4() -> Stack {
             // tcp_input.c, tcprexmtthresh: fast retransmit and recovery, left at the first new ACK.
             repair: Repair::Reno,
             proportional_rate_reduction: false,
+            new_data_in_recovery: true,
             limited_transmit: false,
             rack: false,
             tail_loss_probe: false,

@@ -34,6 +34,7 @@ pub fn linux_6() -> Stack {
             repair: Repair::Sack,
             // tcp_cwnd_reduction.
             proportional_rate_reduction: true,
+            new_data_in_recovery: true,
             limited_transmit: true,
             // tcp_recovery = 1, tcp_early_retrans = 3.
             rack: true,
@@ -94,6 +95,7 @@ fn linux_of_the_nineties() -> Stack {
             repair: Repair::Reno,
             proportional_rate_reduction: false,
             // Duplicate ACKs before the third do nothing (tcp_ack of 2.0, tcp_fast_retrans of 2.2).
+            new_data_in_recovery: true,
             limited_transmit: false,
             rack: false,
             tail_loss_probe: false,

@@ -34,6 +34,7 @@ pub fn windows_10() -> Stack {
             repair: Repair::Sack,
             // Assumed.
             proportional_rate_reduction: true,
+            new_data_in_recovery: true,
             limited_transmit: true,
             rack: true,
             tail_loss_probe: true,

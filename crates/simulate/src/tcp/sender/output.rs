@@ -97,8 +97,9 @@ impl Sender {
         if payload + u64::from(fin) > self.peer.edge.saturating_sub(self.next) {
             return Err(Wait::ReceiveWindow);
         }
-        if !self.has_window(payload) {
-            let recovering = self.repairing.state() >= CongestionState::Recovery;
+        let recovering = self.repairing.state() >= CongestionState::Recovery;
+        let rests = !self.settings.new_data_in_recovery && self.repairing.has_holes(self.una);
+        if rests || !self.has_window(payload) {
             return Err(if recovering { Wait::Recovery } else { Wait::CongestionWindow });
         }
         let end = self.next + payload;

@@ -44,6 +44,11 @@ impl Repairing {
         self.point
     }
 
+    /// Whether fast recovery is under way and something of before it is still unacknowledged from `una` on.
+    pub(super) fn has_holes(&self, una: u64) -> bool {
+        self.state == CongestionState::Recovery && una < self.point
+    }
+
     pub(super) fn duplicates(&self) -> u32 {
         self.duplicates
     }
