@@ -16,11 +16,13 @@
 //! python.rs                 the asserts on tcp_info
 //! outcome.rs, show.rs       what came of it, as packetdrill prints it
 //! host.rs                   what a TCP under test can do
-//! simulated.rs              sockets on endpoints; settings.rs and fields.rs are its sysctls and its tcp_info
+//! simulated.rs              sockets on endpoints, connection.rs one of them; settings.rs and fields.rs are the sysctls
+//!                           and tcp_info
 //! ```
 
 mod commands;
 mod compare;
+mod connection;
 mod cursor;
 mod fields;
 mod host;
