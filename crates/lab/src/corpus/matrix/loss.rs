@@ -85,11 +85,14 @@ fn lost_end(road: &Road, count: u64) -> Case {
     let mut case = case(Group::Single, name, &story, road, Traffic::Chat(chat), vec![cause]);
     let last = 8 * (ANSWER as u64).div_ceil(SEGMENT);
     drop_data(&mut case.run, false, &Vec::from_iter(last + 1 - count..=last));
-    case
+    case.allowing(OPENS)
 }
 
 /// An answer that is no whole number of segments.
 const ANSWER: usize = 30_000;
+/// Such an answer is twice as long as the ten segments with which a new connection begins (RFC 6928), and so waits for
+/// the window to open, as do those after a loss.
+const OPENS: &[&str] = &["slow-start"];
 /// Bytes of a full segment with timestamps on a path with an MTU of 1,500.
 const SEGMENT: u64 = 1_448;
 
@@ -126,7 +129,7 @@ fn overtaken(road: &Road) -> Case {
         format!("answers of {ANSWER} bytes; 2 % of the packets arrive up to 4 ms after those behind them");
     let mut case = case(Group::LookAlike, "overtaken", &story, road, Traffic::Chat(chat), Vec::new());
     case.run.wire(|wire| (wire.ends.down.reorder, wire.ends.down.reorder_by) = (0.02, ms(4)));
-    case
+    case.allowing(OPENS)
 }
 
 /// What a link of 20 Mbit/s carries in a second and a half at most.
