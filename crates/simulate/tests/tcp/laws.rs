@@ -124,8 +124,8 @@ proptest! {
                 let is_open = matches!(endpoint.state(), State::Established | State::CloseWait);
                 let writes = writes[side];
                 if is_open && done[side] < writes.total && now >= next[side] {
-                    let room = endpoint.writable();
-                    done[side] += endpoint.handle_write(now, writes.piece.min(writes.total - done[side]).min(room), false);
+                    let piece = writes.piece.min(writes.total - done[side]).min(endpoint.writable());
+                    done[side] += endpoint.handle_write(now, piece, false);
                     next[side] = now + writes.pause * MS;
                 }
                 if is_open && done[side] == writes.total && !shut[side] {

@@ -24,7 +24,8 @@ const NET3_BUFFER: u64 = 6 * 1460;
 ///
 /// Not modelled: round trips are measured in slow ticks there, one segment at a time; after a SYN's first timeout of
 /// 6 s the second is 24 s; a host off the local net gets segments of 512 bytes (`tcp_mssdflt`); the ACK of a passive
-/// opener's SYN already opens its window to two (Linux 2.0 has that as well); the window that is halved is rounded down in bytes.
+/// opener's SYN already opens its window to two (Linux 2.0 has that as well); the window that is halved is rounded down
+/// in bytes.
 pub fn bsd_4_4() -> Stack {
     Stack {
         // Ethernet, and a peer on the local net.

@@ -1,7 +1,7 @@
 //! The sending half: what may leave, when, and what is sent again.
 //!
-//! `output` decides what leaves; `loss` what is lost, `repair` what an ACK means, `reduction` what becomes of the window;
-//! `timers` what time does, `offload` what goes to the device at once. `flight` is the scoreboard, `window` the
+//! `output` decides what leaves; `loss` what is lost, `repair` what an ACK means, `reduction` what becomes of the
+//! window; `timers` what time does, `offload` what goes to the device at once. `flight` is the scoreboard, `window` the
 //! congestion window (with `cubic`), `round_trip` the timeout. All offsets are those of [`super::offset`].
 
 mod cubic;

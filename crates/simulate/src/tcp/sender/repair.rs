@@ -7,7 +7,7 @@
 use std::ops::Range;
 
 use super::super::info::{CongestionState, EventKind, Trigger};
-use super::super::stack::{Estimator, Repair};
+use super::super::stack::Repair;
 use super::flight::Delivered;
 use super::reduction::Rate;
 use super::{Ack, Sender};
@@ -129,11 +129,7 @@ impl Sender {
         }
         let advanced = self.una > una_before;
         let counted = self.repairing.duplicates;
-        // Linux of old takes no sample of the SYN: a mere receiver keeps the first timeout (tcp_clean_rtx_queue of
-        // 2.2, tcp_ack of 2.0).
-        let is_of_syn = una_before == 0 && self.settings.timeout.estimator == Estimator::LinuxOld;
-        let sample = (!is_of_syn).then_some(&delivered);
-        let round_trip = sample.and_then(|delivered| self.take_sample(now, ack, delivered, advanced));
+        let round_trip = self.take_sample(now, ack, &delivered, advanced);
         self.update_rack(now, &delivered);
         if advanced {
             self.repairing.forward_at = Some(now);

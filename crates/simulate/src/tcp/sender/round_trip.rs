@@ -74,7 +74,8 @@ impl RoundTrip {
     pub(super) fn sample(&mut self, round_trip: u64, una: u64, next: u64, window: u32) {
         self.backoff = 0;
         self.window = window;
-        // tcp_rcv of 2.0 and tcp_ack of 2.2: the SYN's round trip is no sample. A mere receiver keeps the first timeout.
+        // tcp_rcv of 2.0 and tcp_ack of 2.2: the SYN's round trip is no sample. A mere receiver keeps the first
+        // timeout.
         if self.settings.estimator == Estimator::LinuxOld && una <= 1 {
             return;
         }
