@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{analyze, completions, explain, lab, link, man, plot, rules};
+use crate::{analyze, completions, explain, lab, link, man, plot, rules, simulate};
 
 const ABOUT: &str = "Tells you why a TCP connection is slow, and which side to blame";
 
@@ -95,6 +95,8 @@ pub(crate) enum Verb {
     Lab(lab::Args),
     /// Run any two programs with an emulated link between them
     Link(Box<link::Args>),
+    /// Run TCPs of any era against each other in virtual time
+    Simulate(simulate::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),
     /// Print the manual page

@@ -22,6 +22,7 @@ mod plot;
 mod printer;
 mod progress;
 mod rules;
+mod simulate;
 mod stop;
 
 use args::{Cli, Verb};
@@ -42,6 +43,7 @@ fn main() -> ExitCode {
         Some(Verb::Plot(args)) => plot::run(args),
         Some(Verb::Lab(args)) => lab::run(args),
         Some(Verb::Link(args)) => link::run(args),
+        Some(Verb::Simulate(args)) => simulate::run(args),
         Some(Verb::Completions(args)) => completions::run(args),
         Some(Verb::Man(args)) => man::run(args),
         None => analyze::run(&cli.analyze),

@@ -111,7 +111,7 @@ enum Direction {
 
 /// How the picture is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
+pub(crate) enum Format {
     Svg,
     Png,
 }
@@ -145,7 +145,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn write(path: &Path, format: Format, svg: String) -> Result<()> {
+/// Writes a picture as its format wants it; `-` is standard output.
+pub(crate) fn write(path: &Path, format: Format, svg: String) -> Result<()> {
     let bytes = match format {
         Format::Svg => svg.into_bytes(),
         Format::Png => plot::png(&svg)?,
@@ -156,7 +157,8 @@ fn write(path: &Path, format: Format, svg: String) -> Result<()> {
     std::fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
 }
 
-fn format_of(path: &Path) -> Result<Format> {
+/// The format that the name of a picture asks for.
+pub(crate) fn format_of(path: &Path) -> Result<Format> {
     let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     match extension.as_str() {
         _ if path == Path::new("-") => Ok(Format::Svg),

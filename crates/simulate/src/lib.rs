@@ -4,6 +4,7 @@
 //! the same output. The lab drives a [`link::Link`] by the wall clock; tests drive it by numbers.
 
 pub mod link;
+pub mod scenario;
 pub mod script;
 pub mod tcp;
 pub mod world;
