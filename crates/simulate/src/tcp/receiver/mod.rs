@@ -201,7 +201,7 @@ impl Receiver {
     pub(super) fn handle_read(&mut self, now: u64, most: u64) -> (u64, bool) {
         let taken = self.readable().min(most);
         self.read += taken;
-        self.room.note_read(now, taken);
+        self.room.note_read(now, taken, self.readable());
         let unacknowledged = self.next - self.acknowledged;
         let emptied = self.readable() == 0 && self.assembly.is_empty();
         let opens = if self.delay.is_heartbeat() {

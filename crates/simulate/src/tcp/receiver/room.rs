@@ -145,14 +145,19 @@ impl Room {
     }
 
     /// Linux's `tcp_rcv_space_adjust`: twice what the program read in a round trip, and as much again as that has grown
-    /// since the round before.
-    pub(super) fn note_read(&mut self, now: u64, taken: u64) {
+    /// since the round before. What waits unread (`unread`) when the round ends counts against it (since 6.16): a
+    /// program that comes late to a burst gets no larger window for it.
+    pub(super) fn note_read(&mut self, now: u64, taken: u64, unread: u64) {
         let Buffer::Tuned { max, .. } = self.buffer else { return };
-        self.read_in_round += taken;
-        if self.round_trip == 0 || now - self.round_start < self.round_trip {
+        let is_under_way = self.round_trip == 0 || now - self.round_start < self.round_trip;
+        if taken == 0 || is_under_way {
+            self.read_in_round += taken;
             return;
         }
-        let read = std::mem::take(&mut self.read_in_round);
+        // tcp_recvmsg asks after each segment that it has copied: the first one ends the round.
+        let first = taken.min(self.mss);
+        let read = (self.read_in_round + first).saturating_sub(taken - first + unread);
+        self.read_in_round = taken - first;
         self.round_start = now;
         // Linux begins with TCP_INIT_CWND segments.
         let before = self.read_before.unwrap_or(10 * self.mss).max(1);
