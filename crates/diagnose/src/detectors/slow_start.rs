@@ -233,6 +233,18 @@ mod tests {
     }
 
     #[test]
+    fn longer_and_longer_answers_to_requests_that_come_with_the_ack_wait_for_no_window() {
+        let mut talk = Talk::near_server(100_000);
+        for (exchange, segments) in [10, 20, 40, 40].into_iter().enumerate() {
+            let asked = 200_000 + 100_100 * exchange as u64;
+            talk.data(asked, true, 100);
+            talk.flight(asked + 30, false, segments);
+            talk.ack(asked + 100_060, true);
+        }
+        assert!(findings("slow-start", &talk.text()).is_empty());
+    }
+
+    #[test]
     fn what_fits_into_the_first_window_waits_for_nothing() {
         assert!(findings("slow-start", &upload(&[10])).is_empty());
     }

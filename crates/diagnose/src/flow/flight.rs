@@ -353,6 +353,10 @@ impl Connection {
     /// because an ACK let it. Returns what it was that stopped it.
     pub(crate) fn stopped(&mut self, end: End, now: i64, full: bool) -> Cause {
         let Some(base) = self.base_round_trip() else { return Cause::CongestionWindow };
+        if self.is_answer(end) {
+            self.begun(end, now);
+            return Cause::CongestionWindow;
+        }
         if !full || now - self.halves[end].sent_at <= self.clocked_gap(end) {
             // The rest of a message may have been held back for its size; and no new flight begins in mid-flight.
             return Cause::CongestionWindow;
@@ -387,6 +391,12 @@ impl Connection {
             sending.marks.longest = sending.marks.longest.max(waited);
         }
         cause
+    }
+
+    /// Whether `end` has been spoken to since it sent last, and nothing is on its way: what it sends now may be an answer,
+    /// which no window had been holding back.
+    fn is_answer(&self, end: End) -> bool {
+        self.halves[1 - end].sent_at > self.halves[end].sent_at && self.halves[end].in_flight() == 0
     }
 
     /// What was on its way when the sender at `end` stopped, if the capture was made there, nothing has left for most of a

@@ -53,10 +53,20 @@ fn case(group: Group, what: &str, story: &str, road: &Road, traffic: Traffic, ca
     }
 }
 
+/// What a new connection may send at once, bytes: ten segments (RFC 6928).
+const FIRST_WINDOW: usize = 14_480;
+
 /// Whether a run waits for a congestion window to open whatever else is in it: each transfer is many times as long as
-/// the ten segments with which a new connection begins (RFC 6928). Loopback's segments are 64 KB.
+/// the first window, and some messages are longer. Loopback's segments are 64 KB.
 fn opens_a_window(road: &Road, traffic: &Traffic) -> bool {
-    matches!((road, traffic), (Road::Link { .. }, Traffic::Transfer(_)))
+    let is_long = match traffic {
+        Traffic::Transfer(_) => true,
+        Traffic::Chat(chat) => {
+            [&chat.request, &chat.response].iter().any(|writes| writes.iter().sum::<usize>() > FIRST_WINDOW)
+        }
+        Traffic::Stream(_) => false,
+    };
+    is_long && matches!(road, Road::Link { .. })
 }
 
 /// Seed of every case: chances are few, and each is the case's own link's.

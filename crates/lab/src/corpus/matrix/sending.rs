@@ -43,7 +43,7 @@ fn slow_start(road: &Road) -> Case {
     case.allowing(ONE_EXCHANGE)
 }
 
-/// That the client rests before each request is true besides, and the first answer meets slow start.
+/// That the client rests before each request is true besides.
 fn idle_restart(road: &Road) -> Case {
     let server = Options { congestion: sender().congestion, ..Options::default() };
     let chat =
@@ -53,7 +53,7 @@ fn idle_restart(road: &Road) -> Case {
     let causes = vec![causes::idle_restart()];
     let mut case = case(Group::Single, "idle-restart", story, road, Traffic::Chat(chat), causes);
     set_rate(&mut case.run, WIDE);
-    case.allowing(&["slow-client", "slow-start"])
+    case.allowing(&["slow-client"])
 }
 
 fn send_buffer(road: &Road) -> Case {
