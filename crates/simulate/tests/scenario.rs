@@ -67,7 +67,8 @@ fn cardwells_transfer_takes_two_seconds_or_five() {
     }
     // The receiver alone makes the difference: up to half a second for each hole.
     assert!((0.4..=0.5).contains(&seconds(late.held_acks.longest)), "{:?}", late.held_acks);
-    assert!(seconds(at_once.held_acks.longest) < 0.05, "{:?}", at_once.held_acks);
+    // Where holes are acknowledged at once, the longest is that of the very first segment: HZ/3, and nothing else is out.
+    assert!((0.3..=0.34).contains(&seconds(at_once.held_acks.longest)), "{:?}", at_once.held_acks);
 }
 
 #[test]
@@ -81,8 +82,12 @@ fn the_losses_begin_at_around_the_first_second() {
         pair[0].segment.tcp.ack == pair[1].segment.tcp.ack
             && pair[0].segment.tcp.flags == pair[1].segment.tcp.flags
     });
-    let first = seconds(first.expect("a duplicate ACK")[1].time);
-    assert!((0.7..1.4).contains(&first), "{first}");
+    // Seen at the sender, as his plots are: when the segment left that the duplicates ask for.
+    let missing = first.expect("a duplicate ACK")[1].segment.tcp.ack;
+    let sent =
+        duplicates.iter().find(|seen| seen.segment.tcp.seq == missing && seen.segment.tcp.payload_len > 0);
+    let sent = seconds(sent.expect("the lost segment").time);
+    assert!((0.7..1.4).contains(&sent), "{sent}");
 }
 
 #[test]
