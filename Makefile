@@ -10,7 +10,7 @@ EXAMPLES := $(sort $(filter-out examples/netrek-mail.txt, \
 	$(wildcard examples/*.txt examples/*.pcap examples/*.pcapng examples/*.pcap.gz)))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test format lint unit docs-checked fuzz-smoke bench fuzz corpus lab docs fmt clean build toolchain tools
+.PHONY: help demo test format lint unit docs-checked fuzz-smoke bench fuzz truth corpus lab docs fmt clean build toolchain tools
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
@@ -58,6 +58,9 @@ fuzz: ## Fuzz each target for SECONDS_EACH (60); needs cargo-fuzz and a nightly 
 bench: build tools ## Generate the benchmark captures and time tcpwhy beside tshark and tcptrace
 	$(CARGO) run --release $(LOCKED) -p tcpwhy-benches
 
+truth: toolchain ## How much time is booked right, by CONNECTIONS (100000) simulated connections
+	TRUTH_CONNECTIONS=$${CONNECTIONS:-100000} $(CARGO) test $(LOCKED) -p tcpwhy-diagnose --test truth -- --nocapture the_analysis
+
 corpus: build ## Record the labelled corpus again (root; some 15 minutes) and its score
 	$(TARGET)/release/tcpwhy lab corpus tests/corpus
 	UPDATE_SCORE=1 $(CARGO) test $(LOCKED) -p tcpwhy-lab --test score the_analysis
@@ -67,7 +70,7 @@ lab: build ## Run every experiment and write docs/experiments.md (some 10 minute
 	$(TARGET)/release/tcpwhy lab all --format markdown > docs/experiments.md.new
 	mv docs/experiments.md.new docs/experiments.md
 
-docs: toolchain ## Write docs/rules/ from the rules' own texts, and docs/plots/
+docs: toolchain ## Write docs/rules/ from the rules' own texts, docs/plots/ and docs/simulator.md
 	UPDATE_DOCS=1 $(CARGO) test $(LOCKED) -p tcpwhy --test docs_in_step
 
 fmt: toolchain ## Format the code

@@ -7,4 +7,6 @@ pub mod link;
 pub mod scenario;
 pub mod script;
 pub mod tcp;
+pub mod truth;
+pub mod whatif;
 pub mod world;

@@ -54,7 +54,7 @@ fn what_is_seen_decodes_to_itself() {
     let mut world = World::new(&download(100_000, Ends { up: lossy.clone(), down: lossy }));
     world.run(60_000_000_000);
     for (number, seen) in (1..).zip(world.seen(Side::Client)) {
-        let data = frame(number, seen);
+        let data = frame(seen);
         assert_eq!(data.len(), seen.segment.packet_len());
         let expected = packet(number, seen);
         let captured = Frame {

@@ -15,14 +15,14 @@ rule! {
     /// ## What it means
     /// A sender does not know what the path carries. It begins with the initial window, ten segments today, waits
     /// for their ACKs, and doubles the window each round trip. Until the window covers the path most of each round
-    /// trip is waiting, however fast the network is: 100 KB take three round trips more than they would on a
+    /// trip is waiting, however fast the network is: 100 KB take two round trips more than they would on a
     /// connection that has been in use. Where the window begins with ten segments nothing is broken, and this is a
     /// note; a smaller one is an old stack's, or a setting.
     ///
     /// ## How it is detected
     /// From the connection's beginning the sender stopped with room in the receiver's window, went on when an ACK
     /// came about one base round trip later, and each such flight was larger than the one before by a quarter at
-    /// least. The first one that does not grow ends it, and so does the receiver's window. After a retransmission
+    /// least. The first one that does not grow ends it; stops for the receiver's window do not count. After a retransmission
     /// timeout slow start begins again; such rounds are counted from the second on, since one alone may be any repair's.
     /// At the sender, segments that it spaces out (pacing) meanwhile count as waiting too; captured elsewhere they
     /// look like the path's own rate. The cost is what the ledger has on `cwnd` for it. What a larger initial window

@@ -192,6 +192,7 @@ impl Connection {
         }
         let gap_most = self.clocked_gap(1 - from);
         let sender = &mut self.halves[1 - from];
+        let since_freed = now - sender.freed_at;
         let acked = sender.take_ack(tcp, number, now, pure);
         if sender.trouble.is_some() {
             self.take_answer(tcp, 1 - from, number, now, acked, facts);
@@ -199,6 +200,7 @@ impl Connection {
         if acked.bytes == 0 {
             return;
         }
+        self.note_return(1 - from, now, since_freed, acked);
         let waited = now - self.halves[1 - from].sent_at;
         if acked.before == self.halves[1 - from].sent_at {
             self.note_first_ack(1 - from, now);
@@ -231,6 +233,9 @@ impl Connection {
     ) {
         let half = &self.halves[end];
         let full = u64::from(half.full_size());
+        if !self.is_far(end) && half.time_of(acked.bytes) > 0 {
+            return self.return_at_rate(end, acked, number, now, facts);
+        }
         if acked.was_in_flight < 2 * full || acked.bytes < full {
             return;
         }
@@ -294,6 +299,7 @@ impl Connection {
                 half.fill_holes(seq, half.next);
             }
             self.handle_new_data(seq, end, number, tcp.payload_len, from, now, facts);
+            self.halves[from].last_pushed = tcp.flags.has(TcpFlags::PSH);
         }
         if fin {
             self.handle_fin(end, from, now, facts);
@@ -305,7 +311,9 @@ impl Connection {
         if !half.closed && at >= half.next {
             half.closed = true;
             half.next = at + 1;
+            let part = half.part_or_zero();
             self.spoke(from, now, facts);
+            facts.take(Fact::InFlight { end: from, from: now, until: now + part });
         }
         self.settle(now, facts);
     }
@@ -327,7 +335,10 @@ impl Connection {
         half.offloaded += u32::from(len > full_size && half.mss != 0);
         let gap = now - half.sent_at;
         let clocked = self.clocked_gap(from);
-        let flowing = self.halves[from].last_full && gap <= clocked && !self.halves[from].is_repairing();
+        self.note_arrival(from, now, gap, len);
+        let half = &self.halves[from];
+        let at_rate = gap <= clocked || self.is_at_rate(from, gap, len);
+        let flowing = half.last_full && at_rate && !half.is_repairing();
         if flowing {
             self.flow_on(from, now, number, facts);
         } else {
@@ -439,6 +450,9 @@ impl Connection {
         if !full {
             half.small = Small::sent(end, len, number, now);
         }
+        if let Some(sending) = &mut self.sending {
+            sending[from].tails.sent(half.in_flight(), half.retransmitted(), before.0);
+        }
         if before.0 >= MESSAGE_GAP && !full {
             self.keep_rhythm(from, now, len, before);
         }
@@ -451,7 +465,7 @@ impl Connection {
         half.run = half.run.saturating_add(1);
         half.run_longest = half.run_longest.max(half.run);
         match &mut half.rhythm {
-            Some(rhythm) => rhythm.add(half.sent_number, now, now - rhythm.last, len),
+            Some(rhythm) => rhythm.add(half.sent_number, now, now - rhythm.last, len, before.1),
             empty if half.run >= RHYTHM_RUN => {
                 *empty = Some(Box::new(Rhythm::starting(now, len, before.0, before.1)));
             }
@@ -484,6 +498,10 @@ impl Connection {
             if let Some(repair) = half.repair() {
                 let quiet = if repair.quiet_since == NEVER { now } else { repair.quiet_since };
                 since = since.min(repair.recover_from).min(quiet).min(half.sent_at.max(self.first));
+            } else if let Some(missing_since) =
+                half.trouble.as_ref().and_then(|trouble| trouble.holes.since())
+            {
+                since = since.min(missing_since);
             } else if let Some(probed_since) = half.open_probe() {
                 since = since.min(probed_since);
             } else if half.sent_at < since && self.may_be_blocked(end, now) {

@@ -5,10 +5,8 @@
 //! that fell back. A stop with far less on its way than before, although nothing was lost, is not the congestion
 //! window's: it does not shrink by itself.
 
-use super::connection::{Connection, RELEASE_TOLERANCE};
-use super::fact::{Cause, End};
+use super::fact::Cause;
 use super::half::NEVER;
-use super::sending::Sending;
 
 /// In slow start a flight is twice the one before, or one and a half times it where ACKs for two segments count once
 /// (RFC 5681 section 3.1); `HyStart++` leaves it with a quarter more (RFC 9406 section 4.3). Less growth is congestion
@@ -16,7 +14,7 @@ use super::sending::Sending;
 const GROWN_SHARE: u64 = 4;
 /// A flight is a round's if the sender could send it for this share, in quarters, of the base round trip; stops that
 /// come sooner split one round.
-const ROUND_QUARTERS: i64 = 3;
+pub(super) const ROUND_QUARTERS: i64 = 3;
 /// Linux's shortest retransmission timeout beyond the round trip (`TCP_RTO_MIN`): a sender that has been silent for a
 /// timeout begins with its restart window (RFC 5681 section 4.1). ns.
 const SHORTEST_TIMEOUT: i64 = 200_000_000;
@@ -29,9 +27,6 @@ const SHRUNK_SHARE: u64 = 2;
 /// Rounds without growth that show a fixed limit: Reno and CUBIC in congestion avoidance grow by half a segment a round
 /// at least (RFC 9438 section 4.3), four segments in as many.
 const PLATEAU: u32 = 8;
-
-/// On a path shorter than this a program that is woken late explains a stop as well as its buffer does. ns.
-const SHORT_PATH: i64 = 4 * RELEASE_TOLERANCE;
 
 /// How the congestion window develops, as far as flights show it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,13 +57,13 @@ pub(crate) struct Flights {
     /// The largest one since something reduced the window.
     largest: u64,
     /// It has been reduced since the last stop, so that the present flight may be larger than it now allows.
-    is_reduced: bool,
+    pub(super) is_reduced: bool,
     /// Most bytes that were on their way at a stop since then, where the capture can tell.
     peak: u64,
     /// What had been open before the silence that the present burst followed; 0 where there was none.
     open_before: u64,
     /// When the first ACK since the last segment came.
-    acked_at: i64,
+    pub(super) acked_at: i64,
     /// Retransmissions known of.
     retransmitted: u32,
     /// Rounds of slow start from the connection's beginning or a timeout, and from silences.
@@ -139,36 +134,36 @@ impl Default for Flights {
 
 /// A stop of a sender that was neither the receiver's window nor Nagle's algorithm.
 #[derive(Clone, Copy, Debug)]
-struct Stop {
+pub(super) struct Stop {
     /// When the next segment left, and when the last one before had.
-    now: i64,
-    sent_at: i64,
+    pub(super) now: i64,
+    pub(super) sent_at: i64,
     /// The base round trip, ns.
-    base: i64,
+    pub(super) base: i64,
     /// Bytes sent since the stop before, and the sequence number of what comes next.
-    flight: u64,
-    next: u64,
+    pub(super) flight: u64,
+    pub(super) next: u64,
     /// What was on its way, where the capture was made at the sender and nothing but an ACK can have ended the stop.
-    left: Option<Left>,
+    pub(super) left: Option<Left>,
     /// A full segment, bytes.
-    full: u64,
+    pub(super) full: u64,
     /// Retransmissions so far, and whether a timer set off the last one.
-    retransmitted: u32,
-    by_timer: bool,
+    pub(super) retransmitted: u32,
+    pub(super) by_timer: bool,
     /// The connection's beginning was captured.
-    is_whole: bool,
+    pub(super) is_whole: bool,
     /// The sender has reduced its window on marks.
-    was_marked: bool,
+    pub(super) was_marked: bool,
 }
 
 /// What was on its way of a sender that had stopped for a round trip.
 #[derive(Clone, Copy, Debug)]
-struct Left {
+pub(super) struct Left {
     /// When it stopped, and when the ACK came that it went on with, bytes.
-    at_stop: u64,
-    at_end: u64,
+    pub(super) at_stop: u64,
+    pub(super) at_end: u64,
     /// Two full segments or more had been ACKed before, and it had not gone on with that.
-    is_unanswered: bool,
+    pub(super) is_unanswered: bool,
 }
 
 impl Rounds {
@@ -191,9 +186,14 @@ impl Flights {
         (self.growth, self.last, self.is_reduced) = (Growth::Steady, 0, true);
     }
 
-    /// The sender's program speaks at `now` after `silence` ns without data, with nothing on its way.
-    fn begun(&mut self, now: i64, silence: i64, base: i64) {
+    /// Something else than the congestion window ended the flight; the next one begins at `now`.
+    pub(super) fn interrupted(&mut self, now: i64) {
         (self.round_at, self.partial, self.from) = (now, 0, 0);
+    }
+
+    /// The sender's program speaks at `now` after `silence` ns without data, with nothing on its way.
+    pub(super) fn begun(&mut self, now: i64, silence: i64, base: i64) {
+        self.interrupted(now);
         if silence >= SHORTEST_TIMEOUT + base {
             // In slow start the last flight's ACKs have doubled the window (RFC 5681 section 3.1).
             let grown = if self.growth == Growth::Steady { 0 } else { 2 * self.last };
@@ -213,12 +213,13 @@ impl Flights {
 
     /// Why what is sent next may be spaced out: because the window is still opening. A flight is twice the one before
     /// then; what comes behind that goes at the path's rate.
-    fn pacing(&self, next: u64) -> Option<Cause> {
+    pub(super) fn pacing(&self, next: u64) -> Option<Cause> {
         let is_flight = self.from > 0 && next < self.from + 2 * self.last;
         (self.growth != Growth::Steady && is_flight).then(|| self.cause())
     }
 
-    fn stopped(&mut self, stop: &Stop) -> Cause {
+    /// What stopped the sender.
+    pub(super) fn stopped(&mut self, stop: &Stop) -> Cause {
         let flight = self.partial + stop.flight;
         if stop.now - self.round_at < stop.base * ROUND_QUARTERS / 4 {
             self.partial = flight;
@@ -336,122 +337,4 @@ impl Flights {
 fn within_a_round(flight: u64, lasted: i64, base: i64) -> u64 {
     let most = base + base / 4;
     if lasted <= most { flight } else { (flight as f64 * most as f64 / lasted as f64) as u64 }
-}
-
-impl Connection {
-    /// What is remembered of what `end` sends, if anything.
-    pub(crate) fn sending(&self, end: End) -> Option<&Sending> {
-        self.sending.as_deref().map(|sending| &sending[end])
-    }
-
-    /// The same, to be written.
-    pub(crate) fn sending_mut(&mut self, end: End) -> &mut Sending {
-        &mut self.sending.get_or_insert_default()[end]
-    }
-
-    /// The sender at `end` stopped, with room in the receiver's window, and goes on at `now`, with a `full` segment or less,
-    /// because an ACK let it. Returns what it was that stopped it.
-    pub(crate) fn stopped(&mut self, end: End, now: i64, full: bool) -> Cause {
-        let Some(base) = self.base_round_trip() else { return Cause::CongestionWindow };
-        if self.is_answer(end) {
-            self.begun(end, now);
-            return Cause::CongestionWindow;
-        }
-        if !full || now - self.halves[end].sent_at <= self.clocked_gap(end) {
-            // The rest of a message may have been held back for its size; and no new flight begins in mid-flight.
-            return Cause::CongestionWindow;
-        }
-        let is_whole = self.established != NEVER;
-        let (left, burst) = (self.left_behind(end, now, base), self.burst_from[end]);
-        let half = &self.halves[end];
-        let stop = Stop {
-            now,
-            sent_at: half.sent_at,
-            base,
-            flight: u64::from((half.next as u32).wrapping_sub(burst)),
-            next: half.next,
-            left,
-            full: u64::from(half.full_size()),
-            retransmitted: half.retransmitted(),
-            by_timer: half.trouble.as_ref().is_some_and(|trouble| trouble.quiet_since != NEVER),
-            is_whole,
-            was_marked: false,
-        };
-        // Behind a queue the path is busy while the sender waits, and from afar the queue cannot be seen.
-        let is_near = self.reaction_part(end) <= RELEASE_TOLERANCE;
-        let is_unqueued = is_near && half.rtt <= base + base / 4 + RELEASE_TOLERANCE;
-        let sending = self.sending_mut(end);
-        let was_marked = sending.marks.reductions > 0;
-        let is_after = !sending.flights.is_reduced;
-        let cause = sending.flights.stopped(&Stop { was_marked, ..stop });
-        if was_marked && is_after && is_unqueued && cause == Cause::CongestionWindow {
-            let waited = (now - stop.sent_at).min(base + base / 4);
-            sending.marks.waits = sending.marks.waits.saturating_add(1);
-            sending.marks.waited += waited;
-            sending.marks.longest = sending.marks.longest.max(waited);
-        }
-        cause
-    }
-
-    /// Whether `end` has been spoken to since it sent last, and nothing is on its way: what it sends now may be an answer,
-    /// which no window had been holding back.
-    fn is_answer(&self, end: End) -> bool {
-        self.halves[1 - end].sent_at > self.halves[end].sent_at && self.halves[end].in_flight() == 0
-    }
-
-    /// What was on its way when the sender at `end` stopped, if the capture was made there, nothing has left for most of a
-    /// round trip, and only the pure ACK that came can have let it go on: no answer that its program was waiting
-    /// for, and room in the receiver's window all along.
-    fn left_behind(&self, end: End, now: i64, base: i64) -> Option<Left> {
-        let (half, other) = (&self.halves[end], &self.halves[1 - end]);
-        let is_near = self.reaction_part(end) <= RELEASE_TOLERANCE;
-        let is_alone = half.freed_pure && other.sent_at < half.sent_at;
-        let is_whole_round = base >= SHORT_PATH && now - half.sent_at >= base * ROUND_QUARTERS / 4;
-        let at_stop = u64::from((half.next as u32).wrapping_sub(self.sent_acked[end]));
-        let full = u64::from(half.full_size());
-        let room = half.window_before().min(half.edge.saturating_sub(half.acked));
-        if !(is_near && is_alone && is_whole_round && half.scale_known && at_stop + 2 * full <= room) {
-            return None;
-        }
-        let at_end = (half.next + u64::from(half.freed_bytes)).saturating_sub(half.acked);
-        let first_ack = self.sending(end).map_or(NEVER, |sending| sending.flights.acked_at);
-        let was_late = first_ack > half.sent_at && now - first_ack > RELEASE_TOLERANCE;
-        Some(Left { at_stop, at_end, is_unanswered: was_late && at_stop.saturating_sub(at_end) >= 2 * full })
-    }
-
-    /// An ACK for what `end` sends came, the first since it sent last.
-    #[inline]
-    pub(crate) fn note_first_ack(&mut self, end: End, now: i64) {
-        if let Some(sending) = &mut self.sending {
-            sending[end].flights.acked_at = now;
-        }
-    }
-
-    /// The sender at `end` stopped because the receiver's window was full, and goes on at `now`.
-    pub(crate) fn stopped_by_receiver(&mut self, end: End, now: i64) {
-        if let Some(sending) = &mut self.sending {
-            let flights = &mut sending[end].flights;
-            (flights.round_at, flights.partial, flights.from) = (now, 0, 0);
-        }
-    }
-
-    /// The program at `end` speaks at `now`, and nothing had been holding it back.
-    pub(crate) fn begun(&mut self, end: End, now: i64) {
-        let Some(base) = self.base_round_trip() else { return };
-        let half = &self.halves[end];
-        let (silence, is_acked) = (now - half.sent_at, half.in_flight() == 0);
-        if let Some(sending) = &mut self.sending {
-            sending[end].flights.begun(now, if is_acked { silence } else { 0 }, base);
-        }
-    }
-
-    /// What spaces out the segments of `end`, of which one leaves now, if it is a congestion window that is still opening
-    /// and not the path: the capture is at the sender, and no ACK has just come.
-    #[inline]
-    pub(crate) fn paced_by(&self, end: End, now: i64) -> Option<Cause> {
-        let half = &self.halves[end];
-        let is_near = self.reaction_part(end) <= RELEASE_TOLERANCE;
-        let is_clocked = now - half.freed_at <= RELEASE_TOLERANCE;
-        self.sending(end)?.flights.pacing(half.next).filter(|_| is_near && !is_clocked)
-    }
 }

@@ -7,6 +7,7 @@ use super::holes::{Filled, Opened};
 use super::idents::Idents;
 use super::rhythm::Rhythm;
 use super::sequence;
+use super::spacing::Spacing;
 use super::trouble::Trouble;
 
 /// MSS when the SYN was not seen and nothing longer was: what Ethernet gives IPv4 (RFC 9293 section 3.7.1).
@@ -56,6 +57,8 @@ pub(crate) struct Half {
     pub(crate) part: i64,
     /// The last such time.
     pub(crate) rtt: i64,
+    /// The least time per byte that the path has taken.
+    pub(crate) spacing: Spacing,
     /// The edge before the segment that moved it last.
     pub(crate) edge_before: u64,
     /// What is being repaired, or missing; nothing on most connections.
@@ -75,6 +78,8 @@ pub(crate) struct Half {
     pub(crate) started: bool,
     pub(crate) closed: bool,
     pub(crate) last_full: bool,
+    /// The last data sent was pushed: its sender had no more (RFC 9293 section 3.9.1.2).
+    pub(crate) last_pushed: bool,
     pub(crate) freed_pure: bool,
     pub(crate) small_acked_pure: bool,
     pub(crate) zero_window: bool,
@@ -188,6 +193,8 @@ impl Default for Half {
             started: false,
             closed: false,
             last_full: false,
+            last_pushed: true,
+            spacing: Spacing::default(),
             freed_pure: false,
             small_acked_pure: false,
             zero_window: false,
@@ -269,6 +276,13 @@ impl Half {
     /// Whether the ACK that freed this side last ended a repair.
     pub(crate) fn has_just_recovered(&self) -> bool {
         self.trouble.as_ref().is_some_and(|trouble| trouble.recovered_at == self.freed_at)
+    }
+
+    /// Whether the sender had more to send when it sent last: whatever it waited for then, it was not its program. A small
+    /// segment that is not pushed ended a cork (`MSG_MORE`).
+    #[inline]
+    pub(crate) fn is_pending(&self) -> bool {
+        self.last_full && !self.last_pushed
     }
 
     /// Bytes sent and not ACKed.

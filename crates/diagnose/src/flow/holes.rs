@@ -75,6 +75,12 @@ impl Holes {
         index + 1
     }
 
+    /// Since when there has been a hole, ns.
+    #[inline]
+    pub(crate) fn since(&self) -> Option<i64> {
+        self.0.first().map(|hole| hole.opened.at)
+    }
+
     /// Everything before `ack` has arrived; returns how many bytes of that were never shown. A hole that is ACKed in
     /// part stays until the rest is.
     pub(crate) fn arrived(&mut self, ack: u64) -> u64 {

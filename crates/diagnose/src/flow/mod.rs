@@ -19,7 +19,10 @@ pub(crate) mod rhythm;
 pub(crate) mod sending;
 mod sequence;
 pub mod series;
+mod spacing;
+mod stop;
 pub(crate) mod table;
+pub(crate) mod tail;
 pub(crate) mod trouble;
 pub(crate) mod udp;
 

@@ -9,7 +9,8 @@ use super::fact::{Cause, End, Fact, Facts, Wait};
 use super::half::NEVER;
 use super::rhythm::MESSAGE_GAP;
 
-/// An ACK that passed later than this share of the round trip to the sender cannot have reached it yet.
+/// A pause of a server's counts from an ACK on that passed earlier than this share of the round trip to the sender: a later
+/// one cannot have reached it yet.
 const EARLIEST_SHARE: i64 = 2;
 /// No reaction to an ACK is faster than the shortest round trip to the sender, less this share of it for the
 /// time in which the sender's host works on a SYN.
@@ -20,7 +21,7 @@ const SHORTEST_HOLD: i64 = RELEASE_TOLERANCE;
 pub(crate) const PROMPT_PROOF: u16 = 3;
 /// An ACK that comes this much later than the base round trip was held by the receiver: well above what
 /// queues on a local network add, below the 40 ms of Linux (`TCP_DELACK_MIN`). ns.
-const ACK_HELD: i64 = 20_000_000;
+pub(crate) const ACK_HELD: i64 = 20_000_000;
 /// …unless the path's own round trip is so long that this share of it is still jitter.
 const ACK_HELD_SHARE: i64 = 2;
 /// The shortest retransmission timeout beyond the round trip, which is what a cork's timer waits (Linux
@@ -42,7 +43,7 @@ const NODELAY_PROOF: u8 = 3;
 pub(crate) const STREAM_RUN: u16 = 3;
 /// A round trip this much longer than the base one is still one without a queue, where the base one is shorter
 /// still: what a kernel needs to wake up. ns.
-const UNQUEUED: i64 = 100_000;
+pub(crate) const UNQUEUED: i64 = 100_000;
 /// A program that takes this long to answer is worth remembering: shorter answers are work, and remembering one
 /// costs a cache miss and 150 bytes. ns.
 const SLOW_ANSWER: i64 = 5_000_000;
@@ -63,7 +64,14 @@ impl Connection {
         half.freed_at >= half.known_at
             && half.freed_first != NEVER
             && now - half.freed_at <= self.reaction_most(end)
-            && (part <= RELEASE_TOLERANCE || now - half.freed_first >= part / EARLIEST_SHARE)
+            && now - half.freed_first >= fastest_reaction(part)
+    }
+
+    /// Whether what leaves `end` now was freed by an ACK although it is too late for that: it had more to send when it
+    /// stopped, and something came since. The path takes longer now than it did.
+    fn was_freed_late(&self, end: End) -> bool {
+        let half = &self.halves[end];
+        half.is_pending() && half.freed_at > half.sent_at
     }
 
     /// The longest a segment of `end` may follow the packet that freed it, at the capture point.
@@ -93,14 +101,14 @@ impl Connection {
             facts.take(Fact::Wait(wait));
             return false;
         }
-        let freed = self.halves[from].sent_at != NEVER && self.is_freed(from, now);
+        let freed =
+            self.halves[from].sent_at != NEVER && (self.is_freed(from, now) || self.was_freed_late(from));
         // A tail-loss probe carries new data whatever Nagle's algorithm says (RFC 8985 section 7.3).
         let may_be_probe = !freed && self.note_probe(from, now, number);
         if !full && !may_be_probe && self.defies_nagle(from, now) {
             self.halves[from].nodelay = NODELAY_PROOF;
         }
         let half = &self.halves[from];
-        let was_full = half.last_full;
         let room = self.known_edge(from).saturating_sub(half.next);
         let no_room = half.scale_known && room < u64::from(len.min(half.full_size()));
         let is_repairs = !half.zero_window && (!no_room || self.is_beyond_path(now - half.sent_at));
@@ -108,10 +116,12 @@ impl Connection {
             // Until the ACK that ended a repair, the repair was the wait; what lay behind the hole filled the window.
         } else if freed && (half.zero_window || no_room) {
             self.publish_window_wait(from, now, number, len, facts);
-        } else if !full && self.is_hold(from, now) {
+        } else if !full && self.is_hold(from, now, len) {
             self.publish_hold(from, now, number, len, facts);
-        } else if freed && (full || was_full) {
-            self.publish_congestion_wait(from, now, number, full, facts);
+        } else if freed && !full && self.is_held_tail(from, now) {
+            self.publish_held_tail(from, now, number, len, facts);
+        } else if freed && self.was_stopped(from, full) {
+            self.publish_congestion_wait(from, now, number, len, full, facts);
         } else {
             self.begun(from, now);
             if !freed {
@@ -124,6 +134,14 @@ impl Connection {
             return true;
         }
         false
+    }
+
+    /// Whether `end`, which goes on after an ACK, had stopped although it had more to send. What it sent last was not
+    /// pushed; or a full segment leaves, before or behind which nothing tells that its program has answered.
+    fn was_stopped(&self, end: End, full: bool) -> bool {
+        let half = &self.halves[end];
+        let was_asked = self.halves[1 - end].sent_at > half.sent_at;
+        half.is_pending() || ((full || half.last_full) && !was_asked)
     }
 
     /// Counts the ACK that came last for `end`'s data, if it was held and nothing had been waiting for it.
@@ -143,13 +161,13 @@ impl Connection {
     /// reaction time, a pure ACK of the small segment before it. Linux waits for that one alone (Minshall), even
     /// if full ones behind it are still in flight; where nothing follows the small one, so does everybody. With
     /// data behind the ACK, the program could be answering that data instead.
-    pub(crate) fn is_hold(&mut self, end: End, now: i64) -> bool {
+    pub(crate) fn is_hold(&mut self, end: End, now: i64, len: u32) -> bool {
         let part = self.reaction_part(end);
         let half = &self.halves[end];
         let reaction = now - half.small.acked_at().min(now);
         let fits = half.small_acked_pure
             && !half.small_in_flight()
-            && reaction <= self.reaction_most(end)
+            && reaction <= self.reaction_most(end).saturating_add(self.time_on_path_from(end, len))
             && reaction >= fastest_reaction(part)
             && !self.went_on_since(end, half.small.acked_at())
             && now - half.small.sent_at >= SHORTEST_HOLD
@@ -233,16 +251,19 @@ impl Connection {
         end: End,
         now: i64,
         number: u64,
+        len: u32,
         full: bool,
         facts: &mut impl Facts,
     ) {
         let cause = self.stopped(end, now, full);
         let half = &self.halves[end];
         let since = half.sent_at;
+        let now = self.publish_time_on_path(end, (since, now), len, number, facts);
         let Some(base) = self.base_round_trip() else {
             return facts.take(Fact::Wait(self.wait(cause, end, since, now, number)));
         };
-        let expected = since + base + base / JITTER_SHARE + RELEASE_TOLERANCE;
+        let base = base.saturating_add(self.time_of_first(end));
+        let expected = since.saturating_add(base).saturating_add(base / JITTER_SHARE + RELEASE_TOLERANCE);
         if now <= expected {
             return facts.take(Fact::Wait(self.wait(cause, end, since, now, number)));
         }
@@ -255,11 +276,15 @@ impl Connection {
             true => Cause::DelayedAck,
             false => Cause::Queueing,
         };
-        let split = since + base;
+        // Near the sender the ACK's delay shows last; far from it, the ACK passes before its way to the sender begins.
+        let (window, beyond) = match self.is_far(end) {
+            true => ((now - base, now), (since, now - base)),
+            false => ((since, since + base), (since + base, now)),
+        };
         if base > 0 {
-            facts.take(Fact::Wait(self.wait(cause, end, since, split, number)));
+            facts.take(Fact::Wait(self.wait(cause, end, window.0, window.1, number)));
         }
-        facts.take(Fact::Wait(self.wait(rest, end, split, now, number)));
+        facts.take(Fact::Wait(self.wait(rest, end, beyond.0, beyond.1, number)));
     }
 
     /// A small segment left the moment the one before it was ACKed: Nagle's algorithm had been holding it.
@@ -275,6 +300,14 @@ impl Connection {
         half.holds.get_or_insert_default().add(wait, reaction, small.len, len);
         self.note_reaction(end, now);
         facts.take(Fact::Wait(Wait { cause: Cause::NagleHold, end, from, until: now, packets, times }));
+    }
+
+    /// The small rest of a message left the moment the full segments before it were ACKed.
+    fn publish_held_tail(&mut self, end: End, now: i64, number: u64, len: u32, facts: &mut impl Facts) {
+        let half = &mut self.halves[end];
+        let (sent_at, freed_at, first) = (half.sent_at, half.freed_at, half.sent_len);
+        half.holds.get_or_insert_default().add(freed_at - sent_at, now - freed_at, first, len);
+        facts.take(Fact::Wait(self.wait(Cause::NagleHold, end, sent_at, now, number)));
     }
 
     /// Learns from a release how near the capture is to the sender, where no handshake told.

@@ -15,6 +15,9 @@ const TIMER_SILENCE: i64 = 150_000_000;
 /// The shortest timer of a Linux kernel (`TCP_RTO_MIN`), the system whose identifications show what was lost; the
 /// round trip comes on top. ns.
 pub(crate) const SHORTEST_TIMER: i64 = 200_000_000;
+/// Other systems' shortest timer is the standard's second (RFC 6298 section 2.4), on BSD up to a tick of half a second
+/// later. ns.
+const STANDARD_TIMER: i64 = 1_500_000_000;
 /// A timer is at most this many times the shortest one plus the base round trip, unless round trips vary a lot…
 const TIMER_SPREAD: i64 = 2;
 /// …and doubles each time, this often at most (`TCP_RTO_MAX` comes before).
@@ -64,6 +67,13 @@ impl Connection {
         let begins = trouble.recover == 0;
         if begins {
             trouble.begin_repair(next, number, now, dup_acks);
+            // Near the receiver the loss shows with its first duplicate ACK, or with what passes behind the hole.
+            let shown = match filled {
+                Some(_) if dup_acks > 0 => trouble.dup_since,
+                Some(filled) => filled.opened.at,
+                None => now,
+            };
+            trouble.recover_from = trouble.recover_from.min(shown);
             (trouble.again, trouble.again_stamp) = ((seq, end), stamp);
         }
         if trouble.probed >= end && trouble.quiet_since == NEVER {
@@ -158,7 +168,7 @@ impl Connection {
         let asked = (heard.saturating_add(self.reaction_part(end)), heard_number);
         let (since, before) = asked.max((half.sent_at, half.sent_number));
         let doublings = half.idents.missing.min(MOST_DOUBLINGS) - 1;
-        let longest = (TIMER_SPREAD * (SHORTEST_TIMER + base)) << doublings;
+        let longest = (TIMER_SPREAD * (SHORTEST_TIMER + base)).max(STANDARD_TIMER) << doublings;
         let fits = (SHORTEST_TIMER - RELEASE_TOLERANCE..=longest).contains(&(now - since));
         let before_at = if before == heard_number { heard } else { since };
         (since > self.first && fits).then_some(Wait {

@@ -10,6 +10,11 @@ pub(crate) const MESSAGE_GAP: i64 = 5_000_000;
 /// have none.
 pub(crate) const RHYTHM_RUN: u16 = 2;
 
+/// So many messages that are no multiple of the unit, and more than half of all, show that it is not theirs.
+const ODD_PROOF: u32 = 2;
+/// What two lengths have in common by chance is shorter than an update, bytes.
+const SMALLEST_UNIT: u32 = 4;
+
 /// Pieces of messages are held in at least one of so many messages.
 const TURNS: u64 = 3;
 
@@ -33,6 +38,10 @@ pub(crate) struct Rhythm {
     /// A message that left when it was written, and how many units were sent since.
     begun: i64,
     count: i64,
+    /// That message, too, had been held: its last unit was written up to a period before. Then the bounds between which
+    /// the next unit is due, narrowed by each message.
+    is_loose: bool,
+    due: (i64, i64),
     /// Bounds of the program's period, ns: by the time a message left all its units had been written, and the unit
     /// after them had not.
     least_period: i64,
@@ -78,25 +87,43 @@ impl Rhythm {
         let counter = if self.was_held { &mut self.in_a_row } else { &mut self.alone };
         *counter = counter.saturating_add(1);
         self.is_held = true;
-        self.bound_period(now, self.count.saturating_add(units));
+        self.bound_period(now, units);
         let period = roundest(self.least_period, self.most_period);
         let after = |count: i64| period.saturating_mul(count);
         let least = since.max(now.saturating_sub(after(units)));
         let most = now.saturating_sub(after(units - 1)).min(since.saturating_add(period));
-        let foretold = self.begun.saturating_add(after(self.count.saturating_add(1)));
         // Where the bounds exclude each other the program was late, and its units came all together.
-        if least > most { since } else { foretold.clamp(least, most) }
+        if least > most {
+            return since;
+        }
+        if !self.is_loose {
+            let foretold = self.begun.saturating_add(after(self.count.saturating_add(1)));
+            return foretold.clamp(least, most);
+        }
+        let (earliest, latest) = (self.due.0.max(least), self.due.1.min(most));
+        let (earliest, latest) = if earliest > latest { (least, most) } else { (earliest, latest) };
+        self.due = (earliest.saturating_add(after(units)), latest.saturating_add(after(units)));
+        earliest + (latest - earliest) / 2
     }
 
-    /// Narrows the bounds of the period by the `count` units that have left from `begun` to `now`.
-    fn bound_period(&mut self, now: i64, count: i64) {
-        let (least, most) = ((now - self.begun) / count.saturating_add(1), (now - self.begun) / count.max(1));
+    /// Narrows the bounds of the period by all units that have left since the beat began, the last `units` at `now`.
+    fn bound_period(&mut self, now: i64, units: i64) {
+        let count = self.count.saturating_add(units);
+        let fewest = count.saturating_sub(i64::from(self.is_loose)).max(1);
+        let (least, most) = ((now - self.begun) / count.saturating_add(1), (now - self.begun) / fewest);
         self.least_period = self.least_period.max(least);
         self.most_period = self.most_period.min(most);
         if self.least_period > self.most_period {
-            // No program is that punctual.
+            // No program is that punctual, or the beat began elsewhere.
             (self.least_period, self.most_period) = (least, most);
+            self.begin_loosely(now, units);
         }
+    }
+
+    /// The beat is counted from `now` on, when a message that had been held leaves; `units` of it are still to be counted.
+    fn begin_loosely(&mut self, now: i64, units: i64) {
+        (self.begun, self.count, self.is_loose) = (now, -units, true);
+        self.due = (i64::MIN / 2, i64::MAX / 2);
     }
 
     /// Whether what is held are pieces of messages and not a stream's updates: pieces take turns, the first leaves
@@ -111,8 +138,12 @@ impl Rhythm {
         (i64::from(len) / i64::from(self.unit.max(1))).max(1)
     }
 
-    /// Counts a message, packet `number`, that came `gap` ns after the one before it.
-    pub(crate) fn add(&mut self, number: u64, time: i64, gap: i64, len: u32) {
+    /// Counts a message of `len` bytes, packet `number`, that came `gap` ns after the one before it, which had
+    /// `len_before` bytes.
+    pub(crate) fn add(&mut self, number: u64, time: i64, gap: i64, len: u32, len_before: u32) {
+        if self.odd >= ODD_PROOF && self.odd * 2 > self.single + self.merged {
+            self.learn_unit(len, len_before);
+        }
         if len < self.unit {
             // What counted as one unit so far is several of this one.
             self.odd = if self.unit.is_multiple_of(len.max(1)) {
@@ -128,7 +159,7 @@ impl Rhythm {
         self.count = self.count.saturating_add(self.units(len));
         self.was_held = std::mem::take(&mut self.is_held);
         if !self.was_held {
-            (self.begun, self.count) = (time, 0);
+            (self.begun, self.count, self.is_loose) = (time, 0, false);
         }
         if len < self.unit.saturating_mul(2) {
             self.single = self.single.saturating_add(1);
@@ -142,6 +173,27 @@ impl Rhythm {
         self.gaps.add(gap);
         self.last = time;
     }
+}
+
+impl Rhythm {
+    /// Most messages are no multiples of the unit: the smallest one was of another kind, a greeting. What two held ones
+    /// have in common is the unit.
+    fn learn_unit(&mut self, len: u32, len_before: u32) {
+        let unit = common(len, len_before);
+        if unit < SMALLEST_UNIT || unit == self.unit {
+            return;
+        }
+        self.unit = unit;
+        (self.single, self.merged, self.odd) = (0, 0, 0);
+        self.periods = Quantiles::default();
+        self.begin_loosely(self.last, 0);
+        (self.least_period, self.most_period) = (0, i64::MAX);
+    }
+}
+
+/// The greatest common divisor.
+fn common(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { common(b, a % b) }
 }
 
 /// The roundest duration from `least` to `most` ns: people set timers in round numbers.
@@ -182,7 +234,7 @@ mod tests {
         for number in 1..20 {
             let (since, now) = ((200 * number - 30) * MS, (200 * number + 170) * MS);
             let written = rhythm.hold(since, now, 24);
-            rhythm.add(number as u64, now, 200 * MS, 24);
+            rhythm.add(number as u64, now, 200 * MS, 24, 24);
             if number > 1 {
                 assert_eq!(now - written, 170 * MS, "{number}");
                 assert!(!rhythm.is_in_pieces());
@@ -196,10 +248,10 @@ mod tests {
         let mut rhythm = Rhythm::starting(20 * MS, 70, 20 * MS, 50);
         for number in 1..10 {
             let start = number * 300 * MS;
-            rhythm.add(1, start, 280 * MS, 50);
+            rhythm.add(1, start, 280 * MS, 50, 70);
             rhythm.hold(start, start + 20 * MS, 70);
             assert!(rhythm.is_in_pieces());
-            rhythm.add(2, start + 20 * MS, 20 * MS, 70);
+            rhythm.add(2, start + 20 * MS, 20 * MS, 70, 50);
         }
     }
 }

@@ -6,6 +6,7 @@
 use super::ecn::Marks;
 use super::flight::Flights;
 use super::queue::Queue;
+use super::tail::Tails;
 
 /// What is remembered of a direction that has stopped for a window, met a long queue or was marked.
 #[derive(Debug, Default)]
@@ -16,4 +17,6 @@ pub(crate) struct Sending {
     pub(crate) marks: Marks,
     /// Round trips far beyond the base one.
     pub(crate) queue: Queue,
+    /// What its tails showed of Nagle's algorithm.
+    pub(crate) tails: Tails,
 }

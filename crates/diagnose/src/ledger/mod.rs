@@ -103,7 +103,10 @@ impl Ledger {
             | Cause::NeedlessRepair => return self.tallies.add(wait),
         };
         if rank == Rank::Flowing {
-            self.spoken = self.spoken.max(wait.until);
+            // What lies before bytes that do not join what is known is the next speaker's.
+            if wait.from <= self.spoken {
+                self.spoken = self.spoken.max(wait.until);
+            }
         } else if wait.cause != Cause::Handshake {
             self.tallies.add(wait);
         }

@@ -30,6 +30,14 @@ pub(crate) enum Slot {
     Unexplained,
 }
 
+impl Slot {
+    /// Whether the bytes of the same sender that flow meanwhile have the instant: without the wait there would only be
+    /// more of them in a queue.
+    fn yields(self) -> bool {
+        matches!(self, Self::Hold | Self::DelayedAck | Self::Cwnd | Self::Rwnd)
+    }
+}
+
 /// Number of slots.
 pub(crate) const SLOTS: usize = Slot::Unexplained as usize + 1;
 
@@ -188,12 +196,20 @@ impl Timeline {
         let mut stop = until;
         let mut best: Option<&Claim> = None;
         let mut speaker = None;
-        for claim in &self.claims[..usize::from(self.count)] {
+        let claims = &self.claims[..usize::from(self.count)];
+        let covers = |claim: &Claim| claim.from <= self.frontier && claim.until > self.frontier;
+        let flows = |whose| {
+            claims.iter().any(|flow| flow.slot == Slot::Transfer && flow.whose == whose && covers(flow))
+        };
+        for claim in claims {
             if claim.from > self.frontier {
                 stop = stop.min(claim.from);
             } else if claim.until > self.frontier {
                 if claim.rank == Rank::Program {
                     speaker = Some(claim);
+                }
+                if claim.slot.yields() && flows(claim.whose) {
+                    continue;
                 }
                 if best.is_none_or(|held| (claim.rank, claim.from) < (held.rank, held.from)) {
                     best = Some(claim);
@@ -253,12 +269,22 @@ mod tests {
         timeline.claim(claim(0, 100, Slot::App1, Rank::Program));
         timeline.claim(claim(10, 50, Slot::Travel0, Rank::Travelling));
         timeline.claim(claim(30, 60, Slot::Transfer, Rank::Flowing));
-        timeline.claim(claim(40, 45, Slot::Cwnd, Rank::Blocked));
+        timeline.claim(claim(40, 45, Slot::Recovery, Rank::Blocked));
         timeline.book_until(100);
         assert_eq!(timeline.booked(Slot::App1), 10 + 40);
         assert_eq!(timeline.booked(Slot::Travel1), 20, "travel belongs to whoever speaks next");
         assert_eq!(timeline.booked(Slot::Transfer), 25);
-        assert_eq!(timeline.booked(Slot::Cwnd), 5);
+        assert_eq!(timeline.booked(Slot::Recovery), 5);
+    }
+
+    #[test]
+    fn a_window_yields_to_the_bytes_of_its_own_sender_that_flow_meanwhile() {
+        let mut timeline = Timeline::new(0);
+        timeline.claim(claim(0, 100, Slot::Cwnd, Rank::Blocked));
+        timeline.claim(claim(30, 50, Slot::Transfer, Rank::Flowing));
+        timeline.claim(Claim { whose: 1, ..claim(60, 80, Slot::Transfer, Rank::Flowing) });
+        timeline.book_until(100);
+        assert_eq!((timeline.booked(Slot::Cwnd), timeline.booked(Slot::Transfer)), (80, 20));
     }
 
     #[test]

@@ -102,6 +102,23 @@ impl<P: Clone> Lane<P> {
         self.flight.push(Flying { due, order: self.order, mark_ce, packet });
     }
 
+    /// When what was taken so far has left the interface.
+    pub(super) fn busy_until(&self) -> u64 {
+        self.sender.free
+    }
+
+    /// How long a packet of so many bytes takes at the rate.
+    pub(super) fn time_of(&self, len: u64) -> u64 {
+        let rate = u128::from(self.settings.rate.unwrap_or(u64::MAX).max(1));
+        u64::try_from(u128::from(len) * 8 * u128::from(NANOS_PER_SECOND) / rate).unwrap_or(u64::MAX)
+    }
+
+    /// When a packet without length that comes at `now` would arrive.
+    pub(super) fn arrival_at(&self, now: u64) -> u64 {
+        let left = now.max(self.sender.free);
+        left.saturating_add(nanos(self.settings.delay)).max(self.latest)
+    }
+
     /// When the next packet arrives.
     pub(super) fn due(&self) -> Option<u64> {
         self.flight.peek().map(|flying| flying.due)
@@ -204,6 +221,10 @@ struct Plan {
     data: u64,
     tails: u64,
     syns: u64,
+    /// Sequence number of the latest SYN: byte 1 follows it.
+    initial: u32,
+    /// Which of the planned drops by byte have met their packet.
+    met: Vec<bool>,
 }
 
 impl Plan {
@@ -211,16 +232,27 @@ impl Plan {
     fn count(&mut self, drops: &[Drop], tcp: Option<&Tcp>) -> Option<Drop> {
         let data = tcp.is_some_and(|tcp| tcp.payload > 0);
         let tail = data && tcp.is_some_and(|tcp| tcp.psh);
-        let syn = tcp.is_some_and(|tcp| tcp.syn);
+        let syn = tcp.filter(|tcp| tcp.syn);
         self.packets += 1;
         self.data += u64::from(data);
         self.tails += u64::from(tail);
-        self.syns += u64::from(syn);
-        drops.iter().copied().find(|drop| match *drop {
+        self.syns += u64::from(syn.is_some());
+        self.initial = syn.map_or(self.initial, |tcp| tcp.seq);
+        self.met.resize(drops.len(), false);
+        let index = drops.iter().zip(&self.met).position(|(drop, met)| match *drop {
             Drop::Packet(n) => n == self.packets,
             Drop::Data(n) => data && n == self.data,
             Drop::Tail(n) => tail && n == self.tails,
-            Drop::Syn(n) => syn && n == self.syns,
-        })
+            Drop::Syn(n) => syn.is_some() && n == self.syns,
+            Drop::Byte(n) => !met && tcp.is_some_and(|tcp| self.carries(tcp, n)),
+        })?;
+        self.met[index] = true;
+        drops.get(index).copied()
+    }
+
+    /// Whether a segment carries the n-th byte of its stream.
+    fn carries(&self, tcp: &Tcp, n: u64) -> bool {
+        let number = self.initial.wrapping_add(n as u32);
+        number.wrapping_sub(tcp.seq) < tcp.payload
     }
 }

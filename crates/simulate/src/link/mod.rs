@@ -120,6 +120,30 @@ impl<P: Clone> Link<P> {
         Some(Delivery { direction, due, mark_ce, packet })
     }
 
+    /// When everything that has entered in that direction will have left the interface that limits the rate, in ns;
+    /// not after the last such time where it is idle.
+    pub fn busy_until(&self, direction: Direction) -> u64 {
+        self.way(direction).lane.busy_until()
+    }
+
+    /// How long the interface takes for a packet of so many bytes, ns.
+    pub fn time_of(&self, direction: Direction, len: u64) -> u64 {
+        self.way(direction).lane.time_of(len)
+    }
+
+    /// When a packet of no length that enters at `now` would arrive, in ns: behind what is queued, after everything
+    /// that keeps its order, without jitter of its own.
+    pub fn arrival_at(&self, direction: Direction, now: u64) -> u64 {
+        self.way(direction).lane.arrival_at(now)
+    }
+
+    fn way(&self, direction: Direction) -> &Way<P> {
+        match direction {
+            Direction::Up => &self.up,
+            Direction::Down => &self.down,
+        }
+    }
+
     /// What happened to packets besides delay, in the order in which the link learnt of it.
     pub fn poll_event(&mut self) -> Option<Event> {
         self.events.pop()

@@ -95,6 +95,9 @@ pub enum Drop {
     Tail(u64),
     /// The n-th SYN (or SYN-ACK).
     Syn(u64),
+    /// The next segment that carries the n-th byte of its connection's stream, counted from 1; listed twice, also the
+    /// one after it. It stays the same byte where a sender cuts its stream otherwise.
+    Byte(u64),
 }
 
 impl fmt::Display for Drop {
@@ -104,6 +107,7 @@ impl fmt::Display for Drop {
             Self::Data(n) => write!(f, "data segment {n}"),
             Self::Tail(n) => write!(f, "tail of burst {n}"),
             Self::Syn(n) => write!(f, "SYN {n}"),
+            Self::Byte(n) => write!(f, "byte {n}"),
         }
     }
 }

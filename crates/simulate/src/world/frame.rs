@@ -11,7 +11,8 @@ pub const CLIENT: ([u8; 4], u16) = ([192, 0, 2, 1], 40_000);
 /// The server's.
 pub const SERVER: ([u8; 4], u16) = ([192, 0, 2, 2], 80);
 
-/// What a capture at that interface shows of it, `number` being its place from 1.
+/// What a capture at that interface shows of it, `number` being its place from 1. The identification counts the
+/// sender's packets, as Linux does for a connection.
 pub fn packet(number: u64, seen: &Seen) -> Packet {
     let socket = |(address, port)| Socket { address: Address::v4(address), port };
     let (source, destination) = ends(seen.from);
@@ -19,7 +20,7 @@ pub fn packet(number: u64, seen: &Seen) -> Packet {
         number,
         time: i64::try_from(seen.time).unwrap_or(i64::MAX),
         frame_len: seen.segment.packet_len() as u32,
-        ip_id: Some(number as u16),
+        ip_id: Some(seen.number as u16),
         source: socket(source),
         destination: socket(destination),
         transport: Transport::Tcp(seen.segment.tcp),
@@ -33,13 +34,13 @@ fn ends(from: Side) -> (([u8; 4], u16), ([u8; 4], u16)) {
     }
 }
 
-/// The raw IPv4 packet (link type RAW) with right checksums; its payload is zeros. `number` becomes its
-/// identification field, modulo 2^16.
-pub fn frame(number: u64, seen: &Seen) -> Vec<u8> {
+/// The raw IPv4 packet (link type RAW) with right checksums; its payload is zeros. Its identification counts its
+/// sender's packets, modulo 2^16, as Linux does for a connection.
+pub fn frame(seen: &Seen) -> Vec<u8> {
     let (source, destination) = ends(seen.from);
     let segment = &seen.segment;
     let mut ip = Ipv4Header::new(0, 64, ip_number::TCP, source.0, destination.0).unwrap_or_default();
-    ip.identification = number as u16;
+    ip.identification = seen.number as u16;
     ip.dont_fragment = true;
     let ecn = match segment.ecn {
         Ecn::NotCapable => etherparse::IpEcn::ZERO,

@@ -72,6 +72,8 @@ pub struct Seen {
     pub time: u64,
     /// Who sent it.
     pub from: Side,
+    /// It is the n-th packet of its sender, counted from 1; lost ones count too.
+    pub number: u64,
     /// What it was, as it passed: marks of the network included.
     pub segment: Segment,
 }
@@ -81,13 +83,22 @@ pub struct Seen {
 pub struct World {
     now: u64,
     hosts: [Host; 2],
-    link: Link<Segment>,
+    link: Link<Numbered>,
+}
+
+/// A segment under way, and which packet of its sender it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Numbered {
+    number: u64,
+    segment: Segment,
 }
 
 #[derive(Debug)]
 struct Host {
     endpoint: Endpoint,
     program: Running,
+    /// Packets sent so far.
+    sent: u64,
     seen: Vec<Seen>,
 }
 
@@ -111,6 +122,7 @@ impl World {
         let host = |stack: &Stack, program: &Program, seed: u64| Host {
             endpoint: Endpoint::new(stack, seed),
             program: Running::new(program, 0),
+            sent: 0,
             seen: Vec::new(),
         };
         let client = host(&setup.client, &setup.client_program, setup.seed.wrapping_mul(2).wrapping_add(1));
@@ -161,8 +173,13 @@ impl World {
     }
 
     /// The link, to ask for its events.
-    pub fn link_mut(&mut self) -> &mut Link<Segment> {
+    pub fn link_mut(&mut self) -> &mut Link<Numbered> {
         &mut self.link
+    }
+
+    /// The link.
+    pub fn link(&self) -> &Link<Numbered> {
+        &self.link
     }
 
     /// Goes on until it is over, but not beyond `until` (ns).
@@ -206,13 +223,13 @@ impl World {
     pub fn step(&mut self, now: u64) {
         self.now = self.now.max(now);
         while let Some(delivery) = self.link.poll_deliver(self.now) {
-            let mut segment = delivery.packet;
+            let Numbered { number, mut segment } = delivery.packet;
             if delivery.mark_ce {
                 segment.ecn = Ecn::Ce;
             }
             let from = Side::sender_in(delivery.direction);
             let host = &mut self.hosts[from.other() as usize];
-            host.seen.push(Seen { time: self.now, from, segment });
+            host.seen.push(Seen { time: self.now, from, number, segment });
             host.endpoint.handle_segment(self.now, &segment);
             host.program.run(self.now, &mut host.endpoint);
             self.transmit();
@@ -235,9 +252,12 @@ impl World {
     fn transmit(&mut self) {
         for (index, side) in [Side::Client, Side::Server].into_iter().enumerate() {
             while let Some(segment) = self.hosts[index].endpoint.poll_transmit() {
-                self.hosts[index].seen.push(Seen { time: self.now, from: side, segment });
+                let host = &mut self.hosts[index];
+                host.sent += 1;
+                let number = host.sent;
+                host.seen.push(Seen { time: self.now, from: side, number, segment });
                 let of_link = of_link(&segment, side);
-                self.link.handle_packet(self.now, side.direction(), of_link, segment);
+                self.link.handle_packet(self.now, side.direction(), of_link, Numbered { number, segment });
             }
         }
     }

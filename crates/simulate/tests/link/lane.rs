@@ -121,6 +121,21 @@ fn drops_by_plan() {
     assert_eq!(taken_by(Drop::Syn(2)), [5]);
     assert_eq!(taken_by(Drop::Syn(3)), []);
     assert_eq!(taken_by(Drop::Packet(0)), []);
+    // The byte's first segment, once.
+    assert_eq!(taken_by(Drop::Byte(100)), [2]);
+    assert_eq!(taken_by(Drop::Byte(101)), []);
+}
+
+#[test]
+fn a_byte_that_is_listed_twice_is_lost_twice() {
+    let drops = vec![Drop::Byte(150), Drop::Byte(150)];
+    let mut link = Link::new(&up(Settings { drops, ..Settings::default() }), 1);
+    // The SYN has u32::MAX - 49: byte 150 is number 100, behind the wrap.
+    let syn = segment(Tcp { syn: true, seq: u32::MAX - 49, ..Tcp::default() });
+    for (n, each) in [syn, data(0, 100), data(100, 100), data(90, 20), data(100, 1)].into_iter().enumerate() {
+        send(&mut link, 0, each, n);
+    }
+    assert_eq!(arrivals(&mut link), [(0, 0), (0, 1), (0, 4)]);
 }
 
 #[test]

@@ -1,0 +1,195 @@
+//! The rate of the path: how long it takes for the bytes of one direction, as far as packets show it.
+//!
+//! Segments that left back to back arrive as far apart as the slowest link takes for one of them, and so do their ACKs
+//! (Jacobson 1988, "Congestion Avoidance and Control", figure 1). Which of them left back to back a capture far from their
+//! sender cannot see; whatever lies between the others makes them farther apart. So the closest pair tells: the path
+//! is at least that fast.
+
+use super::connection::Connection;
+use super::fact::{Cause, End, Fact, Facts, Wait};
+use super::half::{Acked, Half};
+use super::release::UNQUEUED;
+
+/// Segments this much farther apart, 1 in so many, than the closest pair are still at the rate of the path.
+const SPREAD: i64 = 4;
+/// The ACKs of a train come back more unevenly: two of them may have met a queue that the first one of a closer pair did
+/// not. As many times the time that the path takes.
+const UNEVEN: i64 = 2;
+/// Bytes of the headers of IPv4 and TCP with timestamps, which a segment's data shares the path with.
+const HEADERS: u64 = 52;
+
+/// A time per byte in two bytes: the upper half of a 32-bit floating point number of ns, which is exact to one part in
+/// 128.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spacing(u16);
+
+impl Default for Spacing {
+    /// Not known: infinite.
+    fn default() -> Self {
+        Self((f32::INFINITY.to_bits() >> 16) as u16)
+    }
+}
+
+impl Spacing {
+    #[inline]
+    fn ns(self) -> f32 {
+        f32::from_bits(u32::from(self.0) << 16)
+    }
+
+    /// So many ns, which are not negative.
+    fn of(ns: f32) -> Self {
+        Self((ns.to_bits() >> 16) as u16)
+    }
+
+    /// The lesser of it and `ns`, which is not negative.
+    #[inline]
+    fn or_less(self, ns: f32) -> Self {
+        // Numbers that are not negative are ordered as their bits are.
+        Self(self.0.min(Self::of(ns).0))
+    }
+}
+
+impl Half {
+    /// How long the path takes for so many bytes, ns; 0 where that is not known.
+    #[inline]
+    pub(crate) fn time_of(&self, bytes: u64) -> i64 {
+        let spacing = self.spacing.ns();
+        if spacing == f32::INFINITY { 0 } else { (self.on_wire(bytes) * spacing) as i64 }
+    }
+
+    /// Takes note that `bytes` took `gap` ns or less.
+    #[inline]
+    fn note_spacing(&mut self, gap: i64, bytes: u64) {
+        self.spacing = self.spacing.or_less(gap.max(0) as f32 / self.on_wire(bytes));
+    }
+
+    /// So many bytes of data with their headers.
+    #[inline]
+    fn on_wire(&self, bytes: u64) -> f32 {
+        let segments = bytes.div_ceil(u64::from(self.full_size()));
+        (bytes + HEADERS * segments) as f32
+    }
+}
+
+impl Connection {
+    /// Whether the capture is farther from `end` than from the other one.
+    #[inline]
+    pub(crate) fn is_far(&self, end: End) -> bool {
+        self.halves[1 - end].part_or_zero() > self.halves[end].part_or_zero()
+    }
+
+    /// A segment of `len` bytes arrives in order at `now`, `gap` ns after the one before it. Its sender had more to send
+    /// when that one left, and has not been waiting for an ACK in between, so only the path lies between them.
+    #[inline]
+    pub(crate) fn note_arrival(&mut self, from: End, now: i64, gap: i64, len: u32) {
+        let half = &self.halves[from];
+        let had_more = half.last_full && half.is_pending() && !half.is_repairing();
+        if had_more && self.is_far(from) && (gap < self.reaction_part(from) / 2 || !self.is_freed(from, now))
+        {
+            self.halves[from].note_spacing(gap, u64::from(len));
+        }
+    }
+
+    /// An ACK of `end`'s data comes back at `now`, `gap` ns after the one before it. The receiver did not delay it, as
+    /// another segment is still on its way, or as it covers two full ones (RFC 1122 section 4.2.3.2) of a flight of which
+    /// others were ACKed before; and what it acknowledges was on its way when that one came.
+    #[inline]
+    pub(crate) fn note_return(&mut self, end: End, now: i64, gap: i64, acked: Acked) {
+        let half = &self.halves[end];
+        let full = u64::from(half.full_size());
+        let is_prompt = half.in_flight() > 0 || (acked.bytes >= 2 * full && now - gap > half.sent_at);
+        // What was sent only when that one came takes a round trip; what was on its way queued for as long.
+        let queued = half.rtt - half.part_or_zero();
+        let was_on_its_way = gap < half.part_or_zero() / 2 || gap <= queued + queued / SPREAD;
+        if is_prompt && was_on_its_way && !half.is_repairing() && !self.is_far(end) {
+            self.halves[end].note_spacing(gap, acked.bytes);
+        }
+    }
+
+    /// How long the path takes for `len` bytes that come from afar, ns; 0 where `end` is near, or that is not known.
+    #[inline]
+    pub(crate) fn time_on_path_from(&self, end: End, len: u32) -> i64 {
+        if self.is_far(end) { self.halves[end].time_of(u64::from(len)) } else { 0 }
+    }
+
+    /// How long the path took for what passed last, where `end` sends `len` bytes: far from the sender for these bytes
+    /// themselves; near it for those of which the ACK has just come. ns.
+    #[inline]
+    pub(crate) fn time_on_path(&self, end: End, len: u32) -> i64 {
+        let half = &self.halves[end];
+        half.time_of(u64::from(if self.is_far(end) { len } else { half.freed_bytes }))
+    }
+
+    /// Whether so long a gap before a segment of `len` bytes is the path's rate.
+    #[inline]
+    pub(crate) fn is_at_rate(&self, end: End, gap: i64, len: u32) -> bool {
+        let time = self.time_on_path(end, len);
+        time > 0 && gap <= time.saturating_add(time / SPREAD)
+    }
+
+    /// An ACK of `end`'s data comes back while it is silent, over a path whose rate is known: some of the time since then,
+    /// or since the ACK before, went with these bytes. What is left was spent in a queue, if the receiver cannot have held
+    /// the ACK.
+    pub(crate) fn return_at_rate(
+        &self,
+        end: End,
+        acked: Acked,
+        number: u64,
+        now: i64,
+        facts: &mut impl Facts,
+    ) {
+        let half = &self.halves[end];
+        let full = u64::from(half.full_size());
+        let arrived = (half.sent_at + half.part_or_zero()).min(now);
+        facts.take(Fact::InFlight { end, from: half.sent_at, until: arrived });
+        let since = acked.before.max(arrived);
+        let is_prompt = acked.bytes >= 2 * full || half.in_flight() > 0;
+        let mut busy_from = self.publish_time_on_path(end, (since, now), 0, number, facts);
+        if is_prompt && now - since <= UNEVEN * half.time_of(acked.bytes) {
+            let packets = [half.sent_number, number, number];
+            facts.take(Fact::Wait(Wait::new(Cause::Transfer, end, (since, now), packets)));
+            busy_from = since;
+        }
+        if is_prompt {
+            self.publish_queue(end, (since, busy_from), number, facts);
+        }
+    }
+
+    /// Publishes a queue, if it is one.
+    fn publish_queue(&self, end: End, (from, until): (i64, i64), number: u64, facts: &mut impl Facts) {
+        if until - from > UNQUEUED {
+            let packets = [self.halves[end].sent_number, number, number];
+            facts.take(Fact::Wait(Wait::new(Cause::Queueing, end, (from, until), packets)));
+        }
+    }
+
+    /// Publishes the time up to `now` in which the path was busy with what passed last, but not before `since`: all of it
+    /// where that came at the path's rate. Else what came begins a train, and near its sender one ACK may be for several
+    /// segments of it. Returns since when.
+    pub(crate) fn publish_time_on_path(
+        &self,
+        end: End,
+        (since, now): (i64, i64),
+        len: u32,
+        number: u64,
+        facts: &mut impl Facts,
+    ) -> i64 {
+        let half = &self.halves[end];
+        let from = match self.is_at_rate(end, now - since, len) {
+            true => since,
+            false if self.is_far(end) => now,
+            false => (now - self.time_on_path(end, len) + self.time_of_first(end)).clamp(since, now),
+        };
+        if from < now {
+            let packets = [half.sent_number, number, number];
+            facts.take(Fact::Wait(Wait::new(Cause::Transfer, end, (from, now), packets)));
+        }
+        from
+    }
+
+    /// How long the path takes for one full segment of `end`, ns; 0 where that is not known.
+    pub(crate) fn time_of_first(&self, end: End) -> i64 {
+        let half = &self.halves[end];
+        half.time_of(u64::from(half.full_size()))
+    }
+}
