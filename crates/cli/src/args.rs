@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{analyze, completions, explain, lab, link, man, plot, rules, simulate};
+use crate::{analyze, completions, explain, lab, link, man, plot, rules, simulate, whatif};
 
 const ABOUT: &str = "Tells you why a TCP connection is slow, and which side to blame";
 
@@ -91,6 +91,8 @@ pub(crate) enum Verb {
     Rules(rules::Args),
     /// Draw one connection's data, ACKs and waits against time
     Plot(plot::Args),
+    /// Say what each fix would have saved, and what it would have cost
+    Whatif(whatif::Args),
     /// Play the stories of slow TCP again on this machine's kernel
     Lab(lab::Args),
     /// Run any two programs with an emulated link between them

@@ -43,9 +43,29 @@ pub(crate) fn captures(
     stop: &Stop,
     take: Taker<'_>,
 ) -> Result<(), Trouble> {
+    read(path, Wanted { filter, recorded, tap: None }, stop, take)
+}
+
+/// Sees each packet on its way into the analyser; with it the names of a text's hosts.
+pub(crate) type Tap<'a> = &'a dyn Fn(&Packet, Option<&Names>);
+
+/// The same, with an eye on all packets.
+pub(crate) fn tapped(path: &Path, stop: &Stop, tap: Tap<'_>, take: Taker<'_>) -> Result<(), Trouble> {
+    read(path, Wanted { filter: None, recorded: None, tap: Some(tap) }, stop, take)
+}
+
+/// What somebody wants of an input's packets.
+#[derive(Clone, Copy)]
+struct Wanted<'a> {
+    filter: Option<&'a Filter>,
+    recorded: Option<u64>,
+    tap: Option<Tap<'a>>,
+}
+
+fn read(path: &Path, wanted: Wanted<'_>, stop: &Stop, take: Taker<'_>) -> Result<(), Trouble> {
     let input = Input::open(path, stop).map_err(|error| unreadable(&error))?;
     let progress = input.progress();
-    let run = Run { name: complaint::name(path), filter, recorded, progress: &progress };
+    let run = Run { name: complaint::name(path), wanted, progress: &progress };
     let mut take = |diagnosis| {
         progress.clear();
         stop.reading(false);
@@ -63,8 +83,7 @@ pub(crate) fn captures(
 /// What stays the same for one input.
 struct Run<'a> {
     name: String,
-    filter: Option<&'a Filter>,
-    recorded: Option<u64>,
+    wanted: Wanted<'a>,
     progress: &'a Progress,
 }
 
@@ -205,7 +224,7 @@ impl<'a> Gathering<'a> {
     fn new(run: &'a Run<'a>) -> Self {
         Self {
             run,
-            analyzer: Analyzer::recording(run.recorded),
+            analyzer: Analyzer::recording(run.wanted.recorded),
             batch: Vec::with_capacity(Analyzer::BATCH),
             frames: 0,
             bytes: 0,
@@ -238,9 +257,12 @@ impl<'a> Gathering<'a> {
     }
 
     fn flush(&mut self, names: Option<&Names>) {
-        if let Some(filter) = self.run.filter {
+        if let Some(filter) = self.run.wanted.filter {
             self.batch.retain(|packet| filter.keeps(packet, names));
             self.kept += self.batch.len() as u64;
+        }
+        if let Some(tap) = self.run.wanted.tap {
+            self.batch.iter().for_each(|packet| tap(packet, names));
         }
         self.analyzer.push(&self.batch);
         self.batch.clear();
@@ -249,7 +271,7 @@ impl<'a> Gathering<'a> {
 
     fn finish(mut self, mut info: CaptureInfo) -> Diagnosis {
         self.flush(Some(&info.names));
-        if let Some(filter) = self.run.filter {
+        if let Some(filter) = self.run.wanted.filter {
             let (kept, all) = (self.kept, self.frames);
             info.notes.push(format!("Narrowed down to {}: {kept} of {all} packets.", filter.describe()));
         }

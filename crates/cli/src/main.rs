@@ -24,6 +24,7 @@ mod progress;
 mod rules;
 mod simulate;
 mod stop;
+mod whatif;
 
 use args::{Cli, Verb};
 
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         Some(Verb::Explain(args)) => explain::run(args),
         Some(Verb::Rules(args)) => rules::run(args),
         Some(Verb::Plot(args)) => plot::run(args),
+        Some(Verb::Whatif(args)) => whatif::run(args),
         Some(Verb::Lab(args)) => lab::run(args),
         Some(Verb::Link(args)) => link::run(args),
         Some(Verb::Simulate(args)) => simulate::run(args),

@@ -12,7 +12,7 @@ const S_PER_DAY: u64 = 86_400;
 const SECONDS_UNTIL: f64 = 119.5;
 
 /// A length of time given in ms: `210 µs`, `1.23 ms`, `63.9 s`, `2 min 05 s`, `3 h 07 min`.
-pub(crate) fn duration(ms: f64) -> String {
+pub fn duration(ms: f64) -> String {
     if !ms.is_finite() {
         return "?".to_owned();
     }
@@ -100,7 +100,7 @@ pub(crate) fn plural(n: u64, noun: &str) -> String {
 }
 
 /// Bytes in decimal units: `372 B`, `1.20 kB`, `3.40 GB`.
-pub(crate) fn bytes(n: u64) -> String {
+pub fn bytes(n: u64) -> String {
     const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
     if n < 1_000 {
         return format!("{n}{GLUE}B");

@@ -21,11 +21,20 @@ pub(crate) struct Args {
 
 pub(super) fn run(args: &Args, format: Format) -> Result<ExitCode> {
     let score = score::score(&args.folder)?;
+    let predictions = score::predict(&args.folder)?;
     output::print(|out| match format {
-        Format::Terminal => score::write(out, &score),
-        Format::Markdown => score::write_markdown(out, &score),
+        Format::Terminal => {
+            score::write(out, &score)?;
+            score::write_predictions(out, &predictions)
+        }
+        Format::Markdown => {
+            score::write_markdown(out, &score)?;
+            score::write_predictions_markdown(out, &predictions)
+        }
         Format::Json => {
-            serde_json::to_writer_pretty(&mut *out, &score)?;
+            let mut whole = serde_json::to_value(&score)?;
+            whole["predictions"] = serde_json::to_value(&predictions)?;
+            serde_json::to_writer_pretty(&mut *out, &whole)?;
             out.write_all(b"\n")
         }
     })?;

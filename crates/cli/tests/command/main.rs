@@ -6,3 +6,4 @@ mod output;
 mod plot;
 mod run;
 mod stream;
+mod whatif;

@@ -222,8 +222,8 @@ fn capture(world: &World) -> Result<Capture> {
     let origin = Origin { application: "tcpwhy lab compare", ..Origin::default() };
     let mut writer = Writer::new(Vec::new(), &origin)?;
     let interface = writer.interface(&Interface { link: LinkType::RAW, ..Interface::default() })?;
-    for (number, seen) in (1..).zip(world.seen(Side::Client)) {
-        let data = frame(number, seen);
+    for seen in world.seen(Side::Client) {
+        let data = frame(seen);
         let (time, original_len) = (seen.time.cast_signed(), data.len() as u32);
         writer.frame(&Frame { time, link: LinkType::RAW, original_len, interface, data: &data }, "")?;
     }

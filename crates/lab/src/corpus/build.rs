@@ -231,6 +231,7 @@ fn oddities(settings: &Settings) -> Vec<String> {
         Drop::Data(n) => format!("loses data segment {n}"),
         Drop::Tail(n) => format!("loses the end of burst {n}"),
         Drop::Syn(n) => format!("loses SYN {n}"),
+        Drop::Byte(n) => format!("loses byte {n}"),
     }));
     if settings.loss > 0.0 {
         odd.push(format!("loses {} %", settings.loss * 100.0));

@@ -18,6 +18,7 @@ mod stack;
 
 pub use endpoint::Endpoint;
 pub use info::{CongestionState, Event, EventKind, Info, State, Trigger, Wait};
+pub(crate) use offset::from_wire;
 pub use segment::{Ecn, Segment};
 pub(crate) use sender::nanos;
 pub use stack::{

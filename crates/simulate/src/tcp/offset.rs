@@ -1,7 +1,7 @@
 //! Sequence numbers without wrapping: offsets in a stream whose SYN is 0 and whose first byte is 1.
 
 /// The offset that `wire` stands for: the one within 2^31 of `near`. `initial` is the SYN's sequence number.
-pub(super) fn from_wire(wire: u32, initial: u32, near: u64) -> u64 {
+pub(crate) fn from_wire(wire: u32, initial: u32, near: u64) -> u64 {
     let distance = wire.wrapping_sub(to_wire(near, initial)).cast_signed();
     near.saturating_add_signed(i64::from(distance))
 }

@@ -6,6 +6,7 @@
 
 mod figures;
 mod judge;
+mod predict;
 mod text;
 
 use std::path::Path;
@@ -14,7 +15,8 @@ use anyhow::{Context, Result};
 
 pub use figures::{CostError, Figures, GroupFigures, RuleFigures, Score};
 pub use judge::{Blame, Found, Verdict, judge};
-pub use text::{write, write_markdown};
+pub use predict::{Prediction, Row, predict, rows};
+pub use text::{write, write_markdown, write_predictions, write_predictions_markdown};
 
 use super::label;
 use crate::capture::{Capture, Vantage};

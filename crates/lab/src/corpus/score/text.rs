@@ -3,6 +3,7 @@
 use std::io::{Result, Write};
 
 use super::figures::{CostError, Score};
+use super::predict::{Prediction, Row, rows};
 
 /// Writes the tables, then each miss and each false blame.
 pub fn write(out: &mut dyn Write, score: &Score) -> Result<()> {
@@ -140,6 +141,57 @@ fn wrong_costs(out: &mut dyn Write, score: &Score) -> Result<()> {
                 found.said_ms
             )?;
         }
+    }
+    Ok(())
+}
+
+/// Writes how what-if's predictions compare with what really removing each cause saved.
+pub fn write_predictions(out: &mut dyn Write, predictions: &[Prediction]) -> Result<()> {
+    writeln!(out, "\nWhat if, against what removing the cause really saved:\n")?;
+    writeln!(
+        out,
+        "{:<24} {:>8} {:>7} {:>11} {:>11} {:>11} {:>11}",
+        "cause", "captures", "silent", "saving p50", "saving p90", "time p50", "wrong sign"
+    )?;
+    for row in rows(predictions) {
+        let [save, save_90, after] = errors(&row);
+        let (name, captures, silent, wrong) = (row.name, row.captures, row.silent, row.wrong_signs);
+        writeln!(
+            out,
+            "{name:<24} {captures:>8} {silent:>7} {save:>11} {save_90:>11} {after:>11} {wrong:>11}"
+        )?;
+    }
+    writeln!(out, "\nNo prediction:")?;
+    for prediction in predictions {
+        if let Some(why) = &prediction.silent {
+            writeln!(out, "  {}: {}: {why}", prediction.name, prediction.cause)?;
+        }
+    }
+    Ok(())
+}
+
+/// Half and nine tenths of the savings' errors, half of those of the time with the fix.
+fn errors(row: &Row) -> [String; 3] {
+    let saving = row.saving.as_ref();
+    let all = [
+        saving.map(|error| error.p50),
+        saving.map(|error| error.p90),
+        row.after.as_ref().map(|error| error.p50),
+    ];
+    all.map(|error| error.map_or_else(|| "–".to_owned(), percent))
+}
+
+/// Writes the same for a page.
+pub fn write_predictions_markdown(out: &mut dyn Write, predictions: &[Prediction]) -> Result<()> {
+    writeln!(
+        out,
+        "\n| cause | captures | no prediction | saving: half within | 90 % within | time with the fix: half within | \
+         wrong sign |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |"
+    )?;
+    for row in rows(predictions) {
+        let [save, save_90, after] = errors(&row);
+        let (name, captures, silent, wrong) = (row.name, row.captures, row.silent, row.wrong_signs);
+        writeln!(out, "| {name} | {captures} | {silent} | {save} | {save_90} | {after} | {wrong} |")?;
     }
     Ok(())
 }

@@ -206,7 +206,12 @@ impl Sender {
             }
             self.pushes.push_back(self.written);
         }
-        self.send(now, more);
+        if taken < len {
+            // A program that must wait for room holds nothing back meanwhile (tcp_sendmsg_locked pushes with
+            // TCP_NAGLE_PUSH before it sleeps).
+            self.pushed_end = self.written;
+        }
+        self.send(now, more && taken == len);
         taken
     }
 

@@ -1,0 +1,171 @@
+//! Which connection is played again, and its packets.
+
+use std::cell::{Cell, RefCell};
+use std::path::Path;
+
+use anyhow::{Result, anyhow, bail};
+use tcpwhy_diagnose::Diagnosis;
+use tcpwhy_diagnose::report::{Blamed, Connection, Protocol, Source};
+use tcpwhy_simulate::whatif::{self, Corked};
+use tcpwhy_wire::{Names, Packet, Socket};
+
+use crate::drive::{self, Trouble};
+use crate::stop::Stop;
+use crate::{complaint, output};
+
+/// Packets kept for a replay, 80 MB of them.
+const MOST_PACKETS: usize = 1 << 19;
+/// Connections of one client that are played one after the other.
+const MOST_CONNECTIONS: usize = 200;
+
+/// One connection of a file.
+pub(super) struct Chosen {
+    pub(super) connection: Connection,
+    pub(super) corked: Corked,
+    /// Which capture of the file it is in.
+    capture: usize,
+    /// How many connections between the same two sockets were before it.
+    before: usize,
+    /// It carried one exchange, as others between the same hosts did: they are played together.
+    is_one_of_many: bool,
+}
+
+impl Chosen {
+    /// Connection `number` of the first capture that has one of that number; without a number the one that TCP made
+    /// wait longest.
+    pub(super) fn of(file: &Path, number: Option<u64>, stop: &Stop) -> Result<Self> {
+        let mut chosen: Option<Self> = None;
+        let mut captures = 0;
+        let read = drive::captures(file, None, None, stop, &mut |diagnosis| {
+            let found = Self::in_capture(&diagnosis, number, captures);
+            let is_better = |found: &Self| match (&chosen, number) {
+                (None, _) => true,
+                (Some(_), Some(_)) => false,
+                (Some(best), None) => rank(&found.connection) > rank(&best.connection),
+            };
+            if let Some(found) = found.filter(is_better) {
+                chosen = Some(found);
+            }
+            captures += 1;
+            Ok(())
+        });
+        explained(file, read)?;
+        let name = complaint::name(file);
+        chosen.ok_or_else(|| match number {
+            Some(number) => anyhow!("{name}: no TCP connection {number}"),
+            None => anyhow!("{name}: no TCP connection with data"),
+        })
+    }
+
+    fn in_capture(diagnosis: &Diagnosis, number: Option<u64>, capture: usize) -> Option<Self> {
+        let tcp = || diagnosis.connections().filter(|connection| connection.protocol == Protocol::Tcp);
+        let connection = match number {
+            Some(number) => tcp().find(|connection| connection.id == number),
+            None => {
+                tcp().filter(|connection| connection.bytes.to_server + connection.bytes.to_client > 0).max_by(
+                    |one, other| rank(one).partial_cmp(&rank(other)).unwrap_or(std::cmp::Ordering::Equal),
+                )
+            }
+        }?;
+        let same =
+            |other: &Connection| other.client == connection.client && other.server == connection.server;
+        let before = tcp().filter(|other| other.id < connection.id && same(other)).count();
+        let has_one = connection.exchanges.as_ref().is_none_or(|exchanges| exchanges.count <= 1);
+        let others = tcp().filter(|other| {
+            host(&other.client) == host(&connection.client) && other.server == connection.server
+        });
+        let is_one_of_many = number.is_none() && has_one && others.take(2).count() > 1;
+        let mut corked = [false; 2];
+        for finding in diagnosis.findings_of(connection.id) {
+            match finding.blame.side {
+                _ if finding.rule != CORK => {}
+                Blamed::Client => corked[0] = true,
+                Blamed::Server => corked[1] = true,
+                _ => {}
+            }
+        }
+        Some(Self { connection, corked, capture, before, is_one_of_many })
+    }
+
+    /// The packets of each connection that is to be played.
+    pub(super) fn packets(&self, file: &Path, stop: &Stop) -> Result<Vec<Vec<Packet>>> {
+        let capture = Cell::new(0);
+        let kept: RefCell<Vec<Packet>> = RefCell::default();
+        let keep = |packet: &Packet, names: Option<&Names>| {
+            let mut kept = kept.borrow_mut();
+            if capture.get() == self.capture && kept.len() <= MOST_PACKETS && self.wants(packet, names) {
+                kept.push(*packet);
+            }
+        };
+        let read = drive::tapped(file, stop, &keep, &mut |_| {
+            capture.set(capture.get() + 1);
+            Ok(())
+        });
+        explained(file, read)?;
+        let kept = kept.into_inner();
+        if kept.len() > MOST_PACKETS {
+            bail!("{}: connection {} has too many packets", complaint::name(file), self.connection.id);
+        }
+        let all = whatif::connections(&kept);
+        if self.is_one_of_many {
+            return Ok(one_after_the_other(all));
+        }
+        Ok(all.into_iter().skip(self.before).take(1).collect())
+    }
+
+    fn wants(&self, packet: &Packet, names: Option<&Names>) -> bool {
+        let none = Names::default();
+        let names = names.unwrap_or(&none);
+        let is_between = |client: Socket, server: Socket| {
+            let client = names.socket(client);
+            let is_client = if self.is_one_of_many {
+                host(&client) == host(&self.connection.client)
+            } else {
+                client == self.connection.client
+            };
+            is_client && names.socket(server) == self.connection.server
+        };
+        is_between(packet.source, packet.destination) || is_between(packet.destination, packet.source)
+    }
+}
+
+/// The rule that knows corks.
+const CORK: &str = "cork-timeout";
+
+/// By how long TCP made it wait, then by its length.
+fn rank(connection: &Connection) -> (f64, f64) {
+    (connection.ledger_ms.lost(), connection.duration_ms.0)
+}
+
+/// A socket without its port.
+fn host(socket: &str) -> &str {
+    socket.rsplit_once(':').map_or(socket, |(host, _)| host)
+}
+
+/// Those that begin when the ones before are over: connections side by side are not one client's turns.
+fn one_after_the_other(all: Vec<Vec<Packet>>) -> Vec<Vec<Packet>> {
+    let mut turns: Vec<Vec<Packet>> = Vec::new();
+    let mut over = i64::MIN;
+    for packets in all.into_iter().take(MOST_CONNECTIONS) {
+        let data = packets.iter().filter(|packet| has_data(packet)).map(|packet| packet.time);
+        let (Some(begun), Some(last)) = (packets.first().map(|packet| packet.time), data.max()) else {
+            continue;
+        };
+        if begun >= over {
+            over = last;
+            turns.push(packets);
+        }
+    }
+    turns
+}
+
+fn has_data(packet: &Packet) -> bool {
+    matches!(&packet.transport, tcpwhy_wire::Transport::Tcp(tcp) if tcp.payload_len > 0)
+}
+
+fn explained(file: &Path, read: Result<(), Trouble>) -> Result<()> {
+    read.map_err(|trouble| match trouble {
+        Trouble::Input(what) => anyhow!("{}: {what}", complaint::name(file)),
+        Trouble::Output(error) => output::failed(error),
+    })
+}

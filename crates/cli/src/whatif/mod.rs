@@ -1,0 +1,106 @@
+//! `tcpwhy whatif FILE`: what each fix would have saved on a captured connection.
+
+mod chosen;
+mod json;
+mod terminal;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::ValueHint;
+use tcpwhy_simulate::whatif::{self, Answer, Fix, Unfit, UnknownFix};
+
+use crate::args::{Color, Format};
+use crate::complaint;
+use crate::stop::Stop;
+use chosen::Chosen;
+
+const LONG_ABOUT: &str = "\
+Says what each fix would have saved on a captured connection, and what it would have cost.
+
+tcpwhy infers from the packets what the programs wrote and what they waited for, what the path is like and what kind \
+of TCP each host has, and plays the connection again in a simulator: unchanged, and with each fix. The difference \
+between the two is what the fix saves; packets and bytes are its price. Where the unchanged replay is not like the \
+capture, there are no figures.";
+
+const FIXES: &str = "\
+Fixes, each at one side unless it says otherwise; without --fix all but sndbuf are tried:
+  nodelay           TCP_NODELAY on the sender: small segments do not wait for ACKs
+  one-write         what the program writes in pieces it writes at once
+  no-cork           TCP_CORK is taken off, or MSG_MORE left out, at each message's end
+  quickack          the receiver acknowledges at once
+  keep-alive        one connection for all requests (both sides)
+  initcwnd=N        an initial congestion window of N segments (32)
+  no-idle-restart   the congestion window stays as it is over idle times
+  rcvbuf=N          a receive buffer of N bytes from the start (16777216)
+  sndbuf=N          a send buffer of N bytes
+  sack              both sides use SACK (both sides)
+  tlp               the sender probes for a lost tail
+  no-loss           no fix, but what the path's losses cost (the path)
+
+Examples:
+  tcpwhy whatif slow.pcap                          the worst connection, every fix
+  tcpwhy whatif --connection 3 slow.pcap           the one with this number in the report
+  tcpwhy whatif --fix nodelay,one-write slow.pcap
+  tcpwhy whatif --format json slow.pcap            for programs (tcpwhy-whatif/1)
+
+docs/whatif.md says how predictions compare with what the fixes really saved.";
+
+/// `tcpwhy whatif`.
+#[derive(Debug, clap::Args)]
+#[command(long_about = LONG_ABOUT, after_help = FIXES, max_term_width = 100)]
+pub(crate) struct Args {
+    /// The capture; it is read twice, so standard input will not do
+    #[arg(value_hint = ValueHint::FilePath)]
+    file: PathBuf,
+
+    /// The connection with this number in the report; without it, the one that TCP made wait longest
+    #[arg(long, value_name = "N")]
+    connection: Option<u64>,
+
+    /// Only this fix; several with commas between
+    #[arg(long, value_name = "FIX", value_delimiter = ',', value_parser = named)]
+    fix: Vec<Fix>,
+
+    /// terminal, for people, or json, for programs (tcpwhy-whatif/1)
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = Format::Terminal)]
+    format: Format,
+
+    /// Use colour: auto (on a terminal), always or never
+    #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, default_value_t = Color::Auto)]
+    color: Color,
+}
+
+fn named(text: &str) -> Result<Fix, UnknownFix> {
+    text.parse()
+}
+
+/// What was asked.
+struct Asked<'a> {
+    file: String,
+    chosen: &'a Chosen,
+    /// Connections that were played, one after the other.
+    connections: usize,
+    /// Whether fixes were named.
+    is_narrow: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    if args.file == Path::new("-") {
+        bail!("standard input can be read only once, and what-if reads its capture twice: give it a file");
+    }
+    let name = complaint::name(&args.file);
+    let stop = Stop::on_ctrl_c();
+    let chosen = Chosen::of(&args.file, args.connection, &stop)?;
+    let fixes = if args.fix.is_empty() { Fix::ALL.to_vec() } else { args.fix.clone() };
+    let packets = chosen.packets(&args.file, &stop)?;
+    let answer: Result<Answer, Unfit> = whatif::ask(&packets, chosen.corked, &fixes);
+    let asked =
+        Asked { file: name, chosen: &chosen, connections: packets.len(), is_narrow: !args.fix.is_empty() };
+    match args.format {
+        Format::Terminal => terminal::print(&asked, &answer, args.color)?,
+        Format::Json => json::print(&asked, &answer)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
