@@ -1,5 +1,5 @@
-//! docs/rules/ is generated from the rules' own texts and docs/plots/ from captures of the corpus: this fails when they
-//! are out of step, and `make docs` (`UPDATE_DOCS=1`) brings them back.
+//! docs/rules/ is generated from the rules' own texts, docs/plots/ from captures of the corpus, and docs/simulator.md
+//! shows what the simulator says: this fails when they are out of step, and `make docs` (`UPDATE_DOCS=1`) brings them back.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -104,5 +104,61 @@ fn pictures_are_in_step_with_the_analysis() {
         }
         let present = std::fs::read(&path).unwrap_or_default();
         assert!(present == output.stdout, "docs/plots/{name} is out of step, run `make docs`");
+    }
+}
+
+/// The simulator's page with what the command says today between its marks: `<!-- tcpwhy ARGUMENTS -->`, output,
+/// `<!-- end -->`.
+fn with_output(page: &str) -> String {
+    let mut fresh = String::new();
+    let mut lines = page.lines();
+    while let Some(line) = lines.next() {
+        let _ = writeln!(fresh, "{line}");
+        let Some(arguments) = line.strip_prefix("<!-- tcpwhy ").and_then(|rest| rest.strip_suffix(" -->"))
+        else {
+            continue;
+        };
+        let output = said(&arguments.split(' ').collect::<Vec<_>>());
+        let is_markdown = arguments.contains("--format markdown");
+        let _ = match is_markdown {
+            true => writeln!(fresh, "\n{}\n", output.trim()),
+            false => writeln!(fresh, "\n```text\n$ tcpwhy {arguments}\n{}\n```\n", output.trim_end()),
+        };
+        let end = lines.find(|line| *line == "<!-- end -->").expect("an end of the output");
+        let _ = writeln!(fresh, "{end}");
+    }
+    fresh
+}
+
+/// What the command prints, 80 columns wide.
+fn said(arguments: &[&str]) -> String {
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_tcpwhy")).args(arguments).output().expect("the binary runs");
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn the_simulators_page_shows_what_it_says() {
+    let docs = folder().join("..");
+    let (page, pictures) = (docs.join("simulator.md"), docs.join("simulator"));
+    let updates = std::env::var_os("UPDATE_DOCS").is_some();
+    let old = std::fs::read_to_string(&page).expect("docs/simulator.md");
+    let fresh = with_output(&old);
+    if updates {
+        std::fs::write(&page, &fresh).expect("a written page");
+    }
+    assert!(updates || fresh == old, "docs/simulator.md is out of step, run `make docs`");
+    for name in ["dsl-1998", "netrek-1995"] {
+        let kept = pictures.join(format!("{name}.svg"));
+        let scratch = tempfile::tempdir().expect("a folder");
+        let drawn = scratch.path().join("x.svg");
+        said(&["simulate", name, "--plot", &drawn.to_string_lossy()]);
+        let drawn = std::fs::read_to_string(&drawn).expect("a picture");
+        if updates {
+            std::fs::write(&kept, &drawn).expect("a written picture");
+        }
+        let is_kept = std::fs::read_to_string(&kept).is_ok_and(|kept| kept == drawn);
+        assert!(is_kept, "{} is out of step, run `make docs`", kept.display());
     }
 }

@@ -55,7 +55,7 @@ fn cardwells_transfer_is_told() {
     let ms = |variant: usize, key: &str| variants[variant][key].as_f64().expect(key);
     assert!((1_900.0..2_600.0).contains(&ms(0, "finished_ms")), "{}", variants[0]);
     assert!((4_500.0..6_500.0).contains(&ms(1, "finished_ms")), "{}", variants[1]);
-    assert!(ms(1, "recovery_ms") > 3_000.0, "{}", variants[1]);
+    assert!(ms(1, "recovery_ms") > 2_500.0, "{}", variants[1]);
     let rules = |variant: usize| -> Vec<&str> {
         let findings = variants[variant]["findings"].as_array().expect("findings");
         findings.iter().filter_map(|finding| finding["rule"].as_str()).collect()
@@ -89,7 +89,8 @@ fn a_table_has_every_receiver_and_every_repair() {
     // What SACK saves where both have it, and what the old receiver costs.
     let median = |row: &str, column: &str| seconds[row][column]["median"].as_f64().expect("seconds");
     assert!(median("linux-6", "SACK") < median("linux-6", "Reno") - 1.0);
-    assert!(median("linux-2.0", "NewReno") > median("linux-2.1", "NewReno") + 1.0);
+    let old = "NewReno, only repairs";
+    assert!(median("linux-2.0", old) > median("linux-2.1", old) + 1.0);
 }
 
 #[test]
@@ -106,14 +107,14 @@ fn kept_packets_are_captures_that_the_analysis_reads_the_same() {
             (1, &Value::from(100_000)),
             "{name}"
         );
-        complained(&path);
+        wireshark_accepts(&path);
     }
     let late = json(&[&kept.join("late-server.pcapng").to_string_lossy()]);
     assert!(late.to_string().contains("late-hole-ack"), "{late}");
 }
 
 /// Wireshark's opinion of a capture: nothing malformed, no wrong checksum.
-fn complained(path: &Path) {
+fn wireshark_accepts(path: &Path) {
     let mut command = Command::new("tshark");
     command.args(["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE", "-r"]).arg(path);
     command.args(["-Y", "_ws.malformed || tcp.checksum.status == 0 || ip.checksum.status == 0 || _ws.expert.severity == error"]);
@@ -162,7 +163,7 @@ fn scripts_of_packetdrill_run() {
   +0 listen(3, 1) = 0
   +0 < S 0:0(0) win 32792 <mss 1000>
   +0 > S. 0:0(0) ack 1 <...>
- +.1 < . 1:1(0) ack 1 win 257
+ +.1 < . 1:1(0) ack 1 win 32792
   +0 accept(3, ..., ...) = 4
   +0 write(4, ..., 1000) = 1000
   +0 > P. 1:1001(1000) ack 1
@@ -175,7 +176,8 @@ fn scripts_of_packetdrill_run() {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stdout).contains("failed"), "{output:?}");
     let broken = write(folder.path(), "broken.pkt", "0 socket(\n");
-    assert!(complaint(&["simulate", &broken]).contains("line 1"));
+    let said = complaint(&["simulate", &broken]);
+    assert!(said.contains("broken.pkt: line "), "{said}");
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn cardwells_transfer_takes_two_seconds_or_five() {
     let (at_once, late) = (run("dsl-1998", "at once"), run("dsl-1998", "late"));
     assert!((1.9..2.6).contains(&finished(&at_once)), "{at_once:?}");
     assert!((4.5..6.5).contains(&finished(&late)), "{late:?}");
-    assert!(seconds(late.recovery) > 0.6 * finished(&late), "{late:?}");
+    assert!(seconds(late.recovery) > 0.5 * finished(&late), "{late:?}");
     for measured in [&at_once, &late] {
         assert!(measured.lost.queue_full >= 5 && measured.lost.planned == 0 && measured.lost.random == 0);
         // One at a time, each once, and no timer had to help.
@@ -69,6 +69,8 @@ fn cardwells_transfer_takes_two_seconds_or_five() {
     assert!((0.4..=0.5).contains(&seconds(late.held_acks.longest)), "{:?}", late.held_acks);
     // Where holes are acknowledged at once, the longest is that of the very first segment: HZ/3, and nothing else is out.
     assert!((0.3..=0.34).contains(&seconds(at_once.held_acks.longest)), "{:?}", at_once.held_acks);
+    let more = seconds(late.held_acks.total - at_once.held_acks.total);
+    assert!((finished(&late) - finished(&at_once) - more).abs() < 0.2, "{more}");
 }
 
 #[test]
@@ -246,6 +248,9 @@ fn nothing_unbounded_is_taken() {
         ("1", "1001"),
     ] {
         assert!(Scenario::parse(&requests(count, pieces)).is_err(), "{count} {pieces}");
+    }
+    for key in ["mss = 0", "window-scale = 15", "initial-window = 4000000000"] {
+        assert!(Scenario::parse(&BASE.replace("[client]", &format!("[client]\n{key}"))).is_err(), "{key}");
     }
     let twice = format!("{BASE}[[variant]]\nname = \"a\"\n[[variant]]\nname = \"a\"\n");
     assert!(Scenario::parse(&twice).expect_err("twice").what.contains("are called a"));

@@ -1,5 +1,6 @@
 //! Simulated packets as captures that other tools open.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -10,12 +11,15 @@ use tcpwhy_wire::container::{Frame, Interface, LinkType, Origin, Writer};
 
 use super::account::side;
 
-/// Writes what passed each end; the files' names.
-pub(super) fn save(world: &World, variant: &str, folder: &Path) -> Result<Vec<PathBuf>> {
+/// File systems take names of 255 bytes; a letter has four at most.
+const LONGEST_STEM: usize = 50;
+
+/// Writes what passed each end; the files' names begin with `stem`.
+pub(super) fn save(world: &World, stem: &str, folder: &Path) -> Result<Vec<PathBuf>> {
     [Side::Client, Side::Server]
         .into_iter()
         .map(|vantage| {
-            let path = folder.join(format!("{}-{}.pcapng", file_name(variant), side(vantage)));
+            let path = folder.join(format!("{stem}-{}.pcapng", side(vantage)));
             let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
             if let Err(error) = write(BufWriter::new(file), side(vantage), world.seen(vantage)) {
                 // Half a capture would pass for a whole one.
@@ -27,11 +31,14 @@ pub(super) fn save(world: &World, variant: &str, folder: &Path) -> Result<Vec<Pa
         .collect()
 }
 
-/// A variant's name without what file systems and shells dislike.
-fn file_name(variant: &str) -> String {
+/// A variant's name without what file systems and shells dislike, and other than those in `taken`.
+pub(super) fn stem(variant: &str, taken: &mut BTreeSet<String>) -> String {
     let kept = variant.chars().map(|c| if c.is_alphanumeric() || c == '.' { c } else { '-' });
-    let name: String = kept.collect();
-    name.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-")
+    let name: String = kept.take(LONGEST_STEM).collect();
+    let stem = name.split('-').filter(|part| !part.is_empty()).collect::<Vec<_>>().join("-");
+    let numbered = (2..).map(|n| format!("{stem}-{n}"));
+    let free = std::iter::once(stem.clone()).chain(numbered).find(|stem| taken.insert(stem.clone()));
+    free.unwrap_or(stem)
 }
 
 /// Virtual time zero is the epoch.
@@ -39,8 +46,8 @@ fn write(output: impl Write, vantage: &str, seen: &[Seen]) -> std::io::Result<()
     let origin = Origin { application: "tcpwhy simulate", ..Origin::default() };
     let mut writer = Writer::new(output, &origin)?;
     let interface = writer.interface(&Interface { name: vantage, link: LinkType::RAW, snaplen: 0 })?;
-    for (number, seen) in (1..).zip(seen) {
-        let data = frame(number, seen);
+    for seen in seen {
+        let data = frame(seen);
         let original_len = data.len() as u32;
         let time = i64::try_from(seen.time).unwrap_or(i64::MAX);
         writer.frame(&Frame { time, data: &data, original_len, link: LinkType::RAW, interface }, "")?;
@@ -50,11 +57,14 @@ fn write(output: impl Write, vantage: &str, seen: &[Seen]) -> std::io::Result<()
 
 #[cfg(test)]
 mod tests {
-    use super::file_name;
+    use super::*;
 
     #[test]
     fn names_of_variants_become_names_of_files() {
-        assert_eq!(file_name("both chained, TCP_NODELAY"), "both-chained-TCP-NODELAY");
-        assert_eq!(file_name("../../etc/passwd"), "..-..-etc-passwd");
+        let mut taken = BTreeSet::new();
+        let mut stem = |variant| stem(variant, &mut taken);
+        assert_eq!(stem("both chained, TCP_NODELAY"), "both-chained-TCP-NODELAY");
+        assert_eq!(stem("../../etc/passwd"), "..-..-etc-passwd");
+        assert_eq!((stem("a b"), stem("a/b"), stem("a-b")), ("a-b".into(), "a-b-2".into(), "a-b-3".into()));
     }
 }

@@ -9,6 +9,7 @@ mod script;
 mod table;
 mod terminal;
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -63,7 +64,12 @@ A scenario says who talks to whom, about what, over which path, and what is to b
   name = \"one write\"
   traffic.requests = { request = \"100 B\", answer = \"20 KB\", count = 50 }
 
-Time is virtual: the same scenario and seed give the same packets on every machine.";
+Time is virtual: the same scenario and seed give the same packets on every machine. docs/simulator.md has every key.
+
+Exit status:
+  0  all runs ended; a script passed
+  1  a script did not pass
+  2  wrong usage, a file that cannot be read, or a run that did not bring all its data across";
 
 /// `tcpwhy simulate`.
 #[derive(Debug, clap::Args)]
@@ -154,10 +160,11 @@ fn variants(args: &Args, scenario: Scenario, until: Duration) -> Result<ExitCode
     if let Some(folder) = &args.keep {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     }
-    let mut accounts = Vec::new();
+    let (mut accounts, mut taken) = (Vec::new(), BTreeSet::new());
     for variant in variants {
         let (world, measured) = scenario::run(variant, until);
-        let kept = args.keep.as_ref().map(|folder| keep::save(&world, &variant.name, folder)).transpose()?;
+        let stem = keep::stem(&variant.name, &mut taken);
+        let kept = args.keep.as_ref().map(|folder| keep::save(&world, &stem, folder)).transpose()?;
         accounts.push(Account::new(variant, &world, measured, kept.unwrap_or_default()));
     }
     if let Some(path) = &args.plot {

@@ -47,10 +47,27 @@ fn stack(side: &str, host: &Host) -> Result<Stack, ScenarioError> {
         let like = closest(name, known()).map_or(String::new(), |name| format!(" Is it {name}?"));
         ScenarioError::about(format!("{side}.stack: no era is called {name}: {}.{like}", names.join(", ")))
     })?;
+    check(side, host)?;
     change_stack(host, &mut stack);
     change_sender(host, &mut stack);
     change_receiver(host, &mut stack);
     Ok(stack)
+}
+
+/// Refuses numbers that no TCP has: fields of the header are that long, and windows beyond reason take memory.
+fn check(side: &str, host: &Host) -> Result<(), ScenarioError> {
+    let numbers = [
+        ("mss", host.mss.map(u32::from), 64..=9_000),
+        ("window-scale", host.window_scale.map(u32::from), 0..=14),
+        ("initial-window", host.initial_window, 1..=10_000),
+    ];
+    for (key, number, range) in numbers {
+        if number.is_some_and(|number| !range.contains(&number)) {
+            let (least, most) = range.into_inner();
+            return Err(ScenarioError::about(format!("{side}.{key}: from {least} to {most}")));
+        }
+    }
+    Ok(())
 }
 
 /// Sets what is given.
