@@ -26,9 +26,9 @@ capture, there are no figures.";
 
 const FIXES: &str = "\
 Fixes, each at one side unless it says otherwise; without --fix all but sndbuf are tried:
-  nodelay           TCP_NODELAY on the sender: small segments do not wait for ACKs
+  nodelay           TCP_NODELAY: small segments do not wait for ACKs
   one-write         what the program writes in pieces it writes at once
-  no-cork           TCP_CORK is taken off, or MSG_MORE left out, at each message's end
+  no-cork           no TCP_CORK or MSG_MORE at the end of a message
   quickack          the receiver acknowledges at once
   keep-alive        one connection for all requests (both sides)
   initcwnd=N        an initial congestion window of N segments (32)
@@ -40,10 +40,10 @@ Fixes, each at one side unless it says otherwise; without --fix all but sndbuf a
   no-loss           no fix, but what the path's losses cost (the path)
 
 Examples:
-  tcpwhy whatif slow.pcap                          the worst connection, every fix
-  tcpwhy whatif --connection 3 slow.pcap           the one with this number in the report
+  tcpwhy whatif slow.pcap                  the worst connection, every fix
+  tcpwhy whatif --connection 3 slow.pcap   number 3 of the report
   tcpwhy whatif --fix nodelay,one-write slow.pcap
-  tcpwhy whatif --format json slow.pcap            for programs (tcpwhy-whatif/1)
+  tcpwhy whatif --format json slow.pcap    for programs (tcpwhy-whatif/1)
 
 docs/whatif.md says how predictions compare with what the fixes really saved.";
 
