@@ -35,20 +35,21 @@ const LONGEST_RUN: Duration = Duration::from_secs(86_400);
 
 const AFTER_HELP: &str = "\
 Examples:
-  tcpwhy simulate                          the scenarios that come with tcpwhy
-  tcpwhy simulate dsl-1998                 Cardwell's download of 1998, with and without its fault
-  tcpwhy simulate dsl-1998 --keep kept     and its packets, for Wireshark: kept/late-client.pcapng, …
-  tcpwhy simulate dsl-1998 --plot dsl.svg  and the two time-sequence plots
-  tcpwhy simulate dsl-1998-table           every receiver with every way to repair losses
-  tcpwhy simulate --show tail-loss         the file of a scenario: copy it and change it
-  tcpwhy simulate mine.toml                your own
-  tcpwhy simulate test.pkt                 a script of packetdrill on a simulated stack
+  tcpwhy simulate                         the scenarios that come with tcpwhy
+  tcpwhy simulate dsl-1998                Cardwell's download of 1998
+  tcpwhy simulate dsl-1998 --keep kept    and its packets, for Wireshark
+  tcpwhy simulate dsl-1998 --plot x.svg   and the two time-sequence plots
+  tcpwhy simulate dsl-1998-table          every receiver, every way to repair
+  tcpwhy simulate --show tail-loss        a scenario's file, to begin with
+  tcpwhy simulate mine.toml               your own
+  tcpwhy simulate test.pkt                a script of packetdrill
 
-A scenario says who talks to whom, about what, over which path, and what is to be compared:
+A scenario says who talks to whom, about what, over which path, and what is
+to be compared:
 
   name = \"mine\"
   [client]
-  stack = \"windows-10\"        # linux-6, linux-2.0, linux-2.1, bsd-4.4, digital-unix, windows-10
+  stack = \"windows-10\"        # `tcpwhy simulate` lists the names
   [server]
   stack = \"linux-6\"
   nodelay = true              # any option or setting of it
@@ -64,12 +65,13 @@ A scenario says who talks to whom, about what, over which path, and what is to b
   name = \"one write\"
   traffic.requests = { request = \"100 B\", answer = \"20 KB\", count = 50 }
 
-Time is virtual: the same scenario and seed give the same packets on every machine. docs/simulator.md has every key.
+Time is virtual: the same scenario and seed give the same packets on every
+machine. docs/simulator.md has every key.
 
 Exit status:
   0  all runs ended; a script passed
   1  a script did not pass
-  2  wrong usage, a file that cannot be read, or a run that did not bring all its data across";
+  2  wrong usage, an unreadable file, or a run whose data did not all arrive";
 
 /// `tcpwhy simulate`.
 #[derive(Debug, clap::Args)]
@@ -226,6 +228,13 @@ fn parse(name: &Path, text: &str) -> Result<Scenario> {
     let mut scenario = Scenario::parse(text).map_err(|error| anyhow!("{}: {error}", name.display()))?;
     if scenario.name.is_empty() {
         scenario.name = name.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    }
+    if let Runs::Variants(variants) = &mut scenario.runs {
+        // A scenario without variants is its only one.
+        variants
+            .iter_mut()
+            .filter(|one| one.name.is_empty())
+            .for_each(|one| one.name.clone_from(&scenario.name));
     }
     Ok(scenario)
 }
