@@ -108,7 +108,8 @@ impl Rhythm {
 
     /// Narrows the bounds of the period by all units that have left since the beat began, the last `units` at `now`.
     fn bound_period(&mut self, now: i64, units: i64) {
-        let count = self.count.saturating_add(units);
+        // Where the beat has just begun anew, what had been held then may never have been counted.
+        let count = self.count.saturating_add(units).max(1);
         let fewest = count.saturating_sub(i64::from(self.is_loose)).max(1);
         let (least, most) = ((now - self.begun) / count.saturating_add(1), (now - self.begun) / fewest);
         self.least_period = self.least_period.max(least);
@@ -240,6 +241,16 @@ mod tests {
                 assert!(!rhythm.is_in_pieces());
             }
         }
+    }
+
+    /// A late message shows that the beat began elsewhere; that it was held was known before it is counted.
+    #[test]
+    fn a_beat_that_begins_anew_may_miss_what_began_it() {
+        let mut rhythm = Rhythm::starting(170 * MS, 12, 170 * MS, 12);
+        rhythm.hold(170 * MS, 370 * MS, 24);
+        rhythm.hold(370 * MS, 5_000 * MS, 24);
+        let written = rhythm.hold(5_000 * MS, 5_100 * MS, 12);
+        assert!((5_000 * MS..=5_100 * MS).contains(&written), "{written}");
     }
 
     /// Two messages every 300 ms, of which the second follows the ACK of the first.

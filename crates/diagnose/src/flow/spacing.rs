@@ -145,7 +145,7 @@ impl Connection {
         let since = acked.before.max(arrived);
         let is_prompt = acked.bytes >= 2 * full || half.in_flight() > 0;
         let mut busy_from = self.publish_time_on_path(end, (since, now), 0, number, facts);
-        if is_prompt && now - since <= UNEVEN * half.time_of(acked.bytes) {
+        if is_prompt && now - since <= half.time_of(acked.bytes).saturating_mul(UNEVEN) {
             let packets = [half.sent_number, number, number];
             facts.take(Fact::Wait(Wait::new(Cause::Transfer, end, (since, now), packets)));
             busy_from = since;
@@ -178,7 +178,10 @@ impl Connection {
         let from = match self.is_at_rate(end, now - since, len) {
             true => since,
             false if self.is_far(end) => now,
-            false => (now - self.time_on_path(end, len) + self.time_of_first(end)).clamp(since, now),
+            false => now
+                .saturating_sub(self.time_on_path(end, len))
+                .saturating_add(self.time_of_first(end))
+                .clamp(since, now),
         };
         if from < now {
             let packets = [half.sent_number, number, number];
