@@ -37,7 +37,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 5)]
     top: usize,
 
-    /// Exit with status 1 if this rule, or any "problem", is found
+    /// Exit with status 1 if this rule, or "problem", is found
     ///
     /// Several with commas between mean any of them. `tcpwhy rules` lists them; `problem` stands for every finding
     /// that costs time.
@@ -62,7 +62,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     connection: Option<u64>,
 
-    /// Use colour: auto (on a terminal), always or never
+    /// Colour: auto, always or never
     #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, default_value_t = Color::Auto)]
     color: Color,
 }
