@@ -299,7 +299,8 @@ impl Connection {
                 half.fill_holes(seq, half.next);
             }
             self.handle_new_data(seq, end, number, tcp.payload_len, from, now, facts);
-            self.halves[from].last_pushed = tcp.flags.has(TcpFlags::PSH);
+            let half = &mut self.halves[from];
+            half.pushed = half.pushed.then(tcp.flags.has(TcpFlags::PSH));
         }
         if fin {
             self.handle_fin(end, from, now, facts);

@@ -27,6 +27,12 @@ const SHRUNK_SHARE: u64 = 2;
 /// Rounds without growth that show a fixed limit: Reno and CUBIC in congestion avoidance grow by half a segment a round
 /// at least (RFC 9438 section 4.3), four segments in as many.
 const PLATEAU: u32 = 8;
+/// Stops in a row behind a pushed segment that show an empty buffer: a sender pushes what empties it (RFC 9293 section
+/// 3.9.1.2), so its program is stopped there too. One that has more to send and stops at its congestion window does so
+/// behind such a segment by chance, where one write ends.
+const EMPTIED: u32 = 2;
+/// …and where it may have been pushed for another reason.
+const EMPTIED_OR_FORCED: u32 = 6;
 
 /// How the congestion window develops, as far as flights show it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,6 +70,8 @@ pub(crate) struct Flights {
     open_before: u64,
     /// When the first ACK since the last segment came.
     pub(super) acked_at: i64,
+    /// Stops in a row behind a pushed segment.
+    emptied: u32,
     /// Retransmissions known of.
     retransmitted: u32,
     /// Rounds of slow start from the connection's beginning or a timeout, and from silences.
@@ -123,6 +131,7 @@ impl Default for Flights {
             peak: 0,
             open_before: 0,
             acked_at: NEVER,
+            emptied: 0,
             retransmitted: 0,
             opening: Rounds::default(),
             reopening: Rounds::default(),
@@ -152,6 +161,13 @@ pub(super) struct Stop {
     pub(super) by_timer: bool,
     /// The connection's beginning was captured.
     pub(super) is_whole: bool,
+    /// It had nothing left to send, as far as it tells.
+    pub(super) was_emptied: bool,
+    /// So much had left that it may have been pushed for that: Linux pushes what comes half of the largest window behind
+    /// the segment that it pushed last (`forced_push`).
+    pub(super) may_be_forced: bool,
+    /// What it sent last was less than a full segment.
+    pub(super) was_small: bool,
     /// The sender has reduced its window on marks.
     pub(super) was_marked: bool,
 }
@@ -225,6 +241,7 @@ impl Flights {
             self.partial = flight;
             return Cause::CongestionWindow;
         }
+        self.emptied = if stop.was_emptied && !stop.was_marked { self.emptied + 1 } else { 0 };
         let lasted = if self.round_at == NEVER { 0 } else { stop.sent_at - self.round_at };
         let flight = within_a_round(flight, lasted, stop.base);
         (self.round_at, self.partial, self.from) = (stop.now, 0, stop.next);
@@ -307,9 +324,24 @@ impl Flights {
         self.cause()
     }
 
+    /// Whether the sender stopped because all that its buffer held was on its way. A small segment in front of full ones
+    /// shows that at once.
+    fn was_emptied(&self, stop: &Stop) -> bool {
+        let enough = match (stop.may_be_forced, stop.was_small) {
+            (_, true) => 1,
+            (true, _) => EMPTIED_OR_FORCED,
+            (false, _) => EMPTIED,
+        };
+        self.emptied >= enough
+    }
+
     /// A stop that was not slow start's, or whose sender left ACKs unanswered: the congestion window's, unless that had
     /// room, or has been larger and nothing reduced it, or there has been the same amount on its way for long.
     fn buffer_or_window(&mut self, stop: &Stop) -> Cause {
+        let was_emptied = self.was_emptied(stop);
+        if was_emptied && stop.left.is_none() {
+            return Cause::SendBuffer;
+        }
         let Some(left) = stop.left else { return Cause::CongestionWindow };
         let buffer = &mut self.buffer;
         if left.at_stop.abs_diff(buffer.level) <= stop.full {
@@ -320,7 +352,7 @@ impl Flights {
         let has_shrunk = left.at_stop <= self.peak / SHRUNK_SHARE;
         let is_level = buffer.level_rounds > PLATEAU && self.retransmitted == 0 && !stop.was_marked;
         let is_unanswered = left.is_unanswered && !stop.was_marked;
-        if !is_unanswered && !has_shrunk && !is_level {
+        if !is_unanswered && !has_shrunk && !is_level && !was_emptied {
             return Cause::CongestionWindow;
         }
         buffer.unanswered += u32::from(is_unanswered);

@@ -78,8 +78,7 @@ pub(crate) struct Half {
     pub(crate) started: bool,
     pub(crate) closed: bool,
     pub(crate) last_full: bool,
-    /// The last data sent was pushed: its sender had no more (RFC 9293 section 3.9.1.2).
-    pub(crate) last_pushed: bool,
+    pub(crate) pushed: Pushed,
     pub(crate) freed_pure: bool,
     pub(crate) small_acked_pure: bool,
     pub(crate) zero_window: bool,
@@ -106,6 +105,29 @@ pub(crate) struct Half {
     pub(crate) slow: u16,
     pub(crate) rhythm: Option<Box<Rhythm>>,
     pub(crate) holds: Option<Box<Held>>,
+}
+
+/// What was pushed: its sender had no more when that left (RFC 9293 section 3.9.1.2), unless it pushes everything.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pushed {
+    /// All data so far.
+    Everything,
+    /// The last data sent, and not all before.
+    TheLast,
+    /// Not the last data sent.
+    NotTheLast,
+}
+
+impl Pushed {
+    /// More data is sent, pushed or not.
+    #[inline]
+    pub(crate) fn then(self, is_pushed: bool) -> Self {
+        match (self, is_pushed) {
+            (Self::Everything, true) => Self::Everything,
+            (_, true) => Self::TheLast,
+            (_, false) => Self::NotTheLast,
+        }
+    }
 }
 
 /// A segment smaller than the MSS, behind which Nagle's algorithm holds the next such one. Kept small: every
@@ -193,7 +215,7 @@ impl Default for Half {
             started: false,
             closed: false,
             last_full: false,
-            last_pushed: true,
+            pushed: Pushed::Everything,
             spacing: Spacing::default(),
             freed_pure: false,
             small_acked_pure: false,
@@ -282,7 +304,7 @@ impl Half {
     /// segment that is not pushed ended a cork (`MSG_MORE`).
     #[inline]
     pub(crate) fn is_pending(&self) -> bool {
-        self.last_full && !self.last_pushed
+        self.last_full && self.pushed == Pushed::NotTheLast
     }
 
     /// Bytes sent and not ACKed.

@@ -3,7 +3,7 @@
 use super::connection::{Connection, RELEASE_TOLERANCE};
 use super::fact::{Cause, End};
 use super::flight::{Left, ROUND_QUARTERS, Stop};
-use super::half::NEVER;
+use super::half::{NEVER, Pushed};
 use super::sending::Sending;
 
 /// On a path shorter than this a program that is woken late explains a stop as well as its buffer does. ns.
@@ -35,17 +35,21 @@ impl Connection {
         let is_whole = self.established != NEVER;
         let (left, burst) = (self.left_behind(end, now, base), self.burst_from[end]);
         let half = &self.halves[end];
+        let flight = (half.next as u32).wrapping_sub(burst);
         let stop = Stop {
             now,
             sent_at: half.sent_at,
             base,
-            flight: u64::from((half.next as u32).wrapping_sub(burst)),
+            flight: u64::from(flight),
             next: half.next,
             left,
             full: u64::from(half.full_size()),
             retransmitted: half.retransmitted(),
             by_timer: half.trouble.as_ref().is_some_and(|trouble| trouble.quiet_since != NEVER),
             is_whole,
+            was_small: !half.last_full,
+            was_emptied: self.was_emptied(end, now, base),
+            may_be_forced: flight >= half.max_window / 2,
             was_marked: false,
         };
         // Behind a queue the path is busy while the sender waits, and from afar the queue cannot be seen.
@@ -88,6 +92,15 @@ impl Connection {
         let first_ack = self.sending(end).map_or(NEVER, |sending| sending.flights.acked_at);
         let was_late = first_ack > half.sent_at && now - first_ack > RELEASE_TOLERANCE;
         Some(Left { at_stop, at_end, is_unanswered: was_late && at_stop.saturating_sub(at_end) >= 2 * full })
+    }
+
+    /// Whether the sender at `end` had nothing left when it stopped, by the sign that it gives of that, and has been
+    /// stopped for most of a round trip, with room for more in the receiver's window.
+    fn was_emptied(&self, end: End, now: i64, base: i64) -> bool {
+        let half = &self.halves[end];
+        let is_alone = half.freed_pure && self.halves[1 - end].sent_at < half.sent_at;
+        let is_whole_round = base >= SHORT_PATH && now - half.sent_at >= base * ROUND_QUARTERS / 4;
+        half.pushed == Pushed::TheLast && is_alone && is_whole_round
     }
 
     /// An ACK for what `end` sends came, the first since it sent last.
