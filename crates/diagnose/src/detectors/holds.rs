@@ -148,7 +148,7 @@ fn are_reactions(held: &Held, to_sender: i64) -> bool {
 }
 
 /// How the program wrote what was held; `None` where its holds were chance.
-fn pattern(held: &Held, run_longest: u16, rhythm: Option<&Rhythm>, is_far: bool) -> Option<Pattern> {
+fn pattern(held: &Held, run_longest: u8, rhythm: Option<&Rhythm>, is_far: bool) -> Option<Pattern> {
     let Some(rhythm) = rhythm else { return Some(Pattern::Pieces) };
     let messages = rhythm.gaps.count();
     if run_longest < STREAM_RUN || held.waits.count() * 100 < messages * STREAM_HELD {

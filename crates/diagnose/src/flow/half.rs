@@ -88,9 +88,9 @@ pub(crate) struct Half {
     pub(crate) max_len: u32,
     pub(crate) max_window: u32,
     /// Segments sent since the other side last sent data.
-    pub(crate) run: u16,
+    pub(crate) run: u8,
     /// The longest such run.
-    pub(crate) run_longest: u16,
+    pub(crate) run_longest: u8,
     /// Counters.
     pub(crate) packets: u32,
     pub(crate) bytes: u64,

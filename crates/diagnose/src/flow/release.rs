@@ -40,7 +40,7 @@ const WHEEL_SHARE: i64 = 8;
 const NODELAY_PROOF: u8 = 3;
 /// Messages (more than [`MESSAGE_GAP`] apart) in a row from one side, without data from the other, that make a
 /// stream of updates and not the pieces of a request.
-pub(crate) const STREAM_RUN: u16 = 3;
+pub(crate) const STREAM_RUN: u8 = 3;
 /// A round trip this much longer than the base one is still one without a queue, where the base one is shorter
 /// still: what a kernel needs to wake up. ns.
 pub(crate) const UNQUEUED: i64 = 100_000;

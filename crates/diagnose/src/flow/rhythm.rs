@@ -8,7 +8,7 @@ pub(crate) const MESSAGE_GAP: i64 = 5_000_000;
 
 /// Messages in a row from one side from which on its rhythm is kept: requests and answers, which alternate,
 /// have none.
-pub(crate) const RHYTHM_RUN: u16 = 2;
+pub(crate) const RHYTHM_RUN: u8 = 2;
 
 /// So many messages that are no multiple of the unit, and more than half of all, show that it is not theirs.
 const ODD_PROOF: u32 = 2;

@@ -15,37 +15,67 @@ const SPREAD: i64 = 4;
 /// The ACKs of a train come back more unevenly: two of them may have met a queue that the first one of a closer pair did
 /// not. As many times the time that the path takes.
 const UNEVEN: i64 = 2;
+/// Two pairs tell the same if they differ by less than one in so many.
+const ALIKE: f32 = 16.0;
 /// Bytes of the headers of IPv4 and TCP with timestamps, which a segment's data shares the path with.
 const HEADERS: u64 = 52;
 
 /// A time per byte in two bytes: the upper half of a 32-bit floating point number of ns, which is exact to one part in
-/// 128.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Spacing(u16);
+/// 128. Numbers that are not negative are ordered as their bits are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct PerByte(u16);
 
-impl Default for Spacing {
+impl PerByte {
     /// Not known: infinite.
-    fn default() -> Self {
-        Self((f32::INFINITY.to_bits() >> 16) as u16)
-    }
-}
+    const UNKNOWN: Self = Self((f32::INFINITY.to_bits() >> 16) as u16);
 
-impl Spacing {
     #[inline]
     fn ns(self) -> f32 {
         f32::from_bits(u32::from(self.0) << 16)
     }
 
     /// So many ns, which are not negative.
+    #[inline]
     fn of(ns: f32) -> Self {
         Self((ns.to_bits() >> 16) as u16)
     }
 
-    /// The lesser of it and `ns`, which is not negative.
+    /// Whether the two are the same, give or take.
+    fn is_like(self, other: Self) -> bool {
+        (self.ns() - other.ns()).abs() * ALIKE <= self.ns()
+    }
+}
+
+/// The least time per byte that the path has been seen to take, twice. What one pair alone shows may be too little: an ACK
+/// that the receiver held is close to the next one, which it did not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spacing {
+    least: PerByte,
+    /// Of the last pair.
+    last: PerByte,
+}
+
+impl Default for Spacing {
+    fn default() -> Self {
+        Self { least: PerByte::UNKNOWN, last: PerByte::UNKNOWN }
+    }
+}
+
+impl Spacing {
+    /// The time per byte, ns: infinite where it is not known.
     #[inline]
-    fn or_less(self, ns: f32) -> Self {
-        // Numbers that are not negative are ordered as their bits are.
-        Self(self.0.min(Self::of(ns).0))
+    fn ns(self) -> f32 {
+        if self.least == PerByte::UNKNOWN { self.last.ns() } else { self.least.ns() }
+    }
+
+    /// Takes note of a pair that took so many ns per byte, which are not negative.
+    #[inline]
+    fn note(&mut self, ns: f32) {
+        let seen = PerByte::of(ns);
+        if seen < self.least && seen.is_like(self.last) {
+            self.least = seen.max(self.last);
+        }
+        self.last = seen;
     }
 }
 
@@ -60,7 +90,8 @@ impl Half {
     /// Takes note that `bytes` took `gap` ns or less.
     #[inline]
     fn note_spacing(&mut self, gap: i64, bytes: u64) {
-        self.spacing = self.spacing.or_less(gap.max(0) as f32 / self.on_wire(bytes));
+        let ns = gap.max(0) as f32 / self.on_wire(bytes);
+        self.spacing.note(ns);
     }
 
     /// So many bytes of data with their headers.

@@ -28,6 +28,9 @@ impl Connection {
             self.begun(end, now);
             return Cause::CongestionWindow;
         }
+        if full {
+            self.note_small_window(end);
+        }
         if !full || now - self.halves[end].sent_at <= self.clocked_gap(end) {
             // The rest of a message may have been held back for its size; and no new flight begins in mid-flight.
             return Cause::CongestionWindow;

@@ -25,6 +25,8 @@ pub(crate) struct Tails {
     stopped: u64,
     /// Retransmissions known of.
     retransmitted: u32,
+    /// The sender has stopped with one full segment on its way, and more of them to send, although nothing was lost.
+    began_with_one: bool,
 }
 
 impl Tails {
@@ -39,20 +41,31 @@ impl Tails {
 }
 
 impl Connection {
+    /// The sender at `end` goes on with a full segment behind others for which it had stopped.
+    pub(crate) fn note_small_window(&mut self, end: End) {
+        let half = &self.halves[end];
+        let left = (half.next as u32).wrapping_sub(self.sent_acked[end]);
+        if half.is_pending() && left <= half.full_size() {
+            self.sending_mut(end).tails.began_with_one = true;
+        }
+    }
+
     /// Whether Nagle's algorithm had been holding the small segment that leaves `end` now, behind full ones.
     pub(crate) fn is_held_tail(&mut self, end: End, now: i64) -> bool {
         let half = &self.halves[end];
-        if !half.is_pending() || !half.last_full || half.in_flight() > 0 || !half.freed_pure {
+        if !half.last_full || half.in_flight() > 0 || !half.freed_pure {
             return false;
         }
         let left = u64::from((half.next as u32).wrapping_sub(self.sent_acked[end]));
-        let room = left + 2 * u64::from(half.full_size());
+        let full = u64::from(half.full_size());
+        let room = left + 2 * full;
         let reaction = if self.is_near(end) { PROMPT } else { self.reaction_part(end) + RELEASE_TOLERANCE };
         let first_was_not_enough = now - half.freed_first > reaction && half.freed_first < half.freed_at;
         let out = left.max(u64::from((half.next as u32).wrapping_sub(self.burst_from[end])));
         let was_larger = |out: u64| out >= room;
         let tails = &mut self.sending_mut(end).tails;
-        if first_was_not_enough || was_larger(tails.most_out) {
+        let is_one = left <= full && !(tails.began_with_one && tails.most_out <= full);
+        if first_was_not_enough || is_one || was_larger(tails.most_out) {
             tails.held = tails.held.saturating_add(1);
             return true;
         }

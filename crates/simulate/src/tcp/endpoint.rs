@@ -222,6 +222,12 @@ impl Endpoint {
         self.receiver.holds_since()
     }
 
+    /// The first byte of the peer's that it may not send, if it were acknowledged now what has arrived here; an offset,
+    /// the SYN being 0.
+    pub fn would_offer_up_to(&self) -> u64 {
+        self.receiver.would_offer_up_to()
+    }
+
     /// The first byte that the peer has not acknowledged; an offset, the SYN being 0.
     pub fn acknowledged_offset(&self) -> u64 {
         self.sender.una()

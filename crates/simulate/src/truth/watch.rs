@@ -196,7 +196,7 @@ impl Watch {
     }
 
     fn note_hold(&mut self, world: &World, side: Side) {
-        let holds = world.endpoint(side).delays_ack_since().is_some();
+        let holds = world.endpoint(side).delays_ack_since().is_some() && would_free(world, side);
         let known = &mut self.known[side as usize];
         match known.holds {
             None if holds => known.holds = Some(stamp(world, side)),
@@ -295,6 +295,16 @@ impl Watch {
 fn stamp(world: &World, side: Side) -> Stamp {
     let here = world.now();
     Stamp { side, here, there: world.link().arrival_at(side.direction(), here) }
+}
+
+/// Whether an ACK by `side` now would let its peer go on. Where the peer's window is full because the program does not read,
+/// no ACK does.
+fn would_free(world: &World, side: Side) -> bool {
+    let sender = world.endpoint(side.other());
+    let info = sender.info();
+    let wanted = info.unsent.min(u64::from(info.mss)).min(info.peer_window.max(1));
+    sender.wait() != Wait::ReceiveWindow
+        || world.endpoint(side).would_offer_up_to() >= sender.next_offset() + wanted
 }
 
 fn block(world: &World, side: Side) -> Option<Block> {

@@ -248,6 +248,11 @@ impl Receiver {
         self.echo
     }
 
+    /// The first offset beyond what an acknowledgement would offer now.
+    pub(super) fn would_offer_up_to(&self) -> u64 {
+        self.next + self.room.would_offer(self.next, self.read)
+    }
+
     /// An acknowledgement leaves, alone or with data. Returns how long the oldest data waited for it, in ns, and the
     /// window to offer in bytes.
     pub(super) fn acknowledge(&mut self, now: u64, with_data: bool) -> (Option<u64>, u64) {
