@@ -314,7 +314,7 @@ impl Connection {
             half.next = at + 1;
             let part = half.part_or_zero();
             self.spoke(from, now, facts);
-            facts.take(Fact::InFlight { end: from, from: now, until: now + part });
+            facts.take(Fact::InFlight { end: from, from: now, until: now + part, by_length: 0 });
         }
         self.settle(now, facts);
     }
@@ -429,7 +429,14 @@ impl Connection {
             let is_in_repair = half.repair().is_some_and(|repair| half.sent_at >= repair.recover_from);
             let is_known = half.sent_at != NEVER && half.part != UNKNOWN && half.part > 0;
             if is_known && half.sent_at < now && !is_in_repair {
-                facts.take(Fact::InFlight { end, from: half.sent_at, until: half.sent_at + half.part });
+                let (by_length, train) = self.on_slow_path(end);
+                let until = half.sent_at + half.part + by_length;
+                facts.take(Fact::InFlight { end, from: half.sent_at, until, by_length });
+                if train > 0 {
+                    let packets = [half.sent_number, half.freed_number, half.sent_number];
+                    let flow = (until, until + train);
+                    facts.take(Fact::Wait(Wait::new(Cause::Transfer, end, flow, packets)));
+                }
             }
         }
     }
@@ -454,6 +461,7 @@ impl Connection {
         if let Some(sending) = &mut self.sending {
             sending[from].tails.sent(half.in_flight(), half.retransmitted(), before.0);
         }
+        self.note_departure(from, now, len);
         if before.0 >= MESSAGE_GAP && !full {
             self.keep_rhythm(from, now, len, before);
         }

@@ -104,6 +104,8 @@ pub enum Fact {
         from: i64,
         /// When its ACK could have passed at the earliest.
         until: i64,
+        /// How much of that goes with its length, ns: the path is slow.
+        by_length: i64,
     },
     /// The program at `end` spoke: time before that which nothing else claims was its own.
     Spoke {

@@ -17,6 +17,8 @@ pub(crate) struct Sending {
     pub(crate) marks: Marks,
     /// Round trips far beyond the base one.
     pub(crate) queue: Queue,
+    /// When a slow path will have taken all that was sent, ns; 0 where it is not slow, or its rate not known.
+    pub(crate) drained_at: i64,
     /// What its tails showed of Nagle's algorithm.
     pub(crate) tails: Tails,
 }

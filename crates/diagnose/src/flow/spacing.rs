@@ -5,7 +5,7 @@
 //! sender cannot see; whatever lies between the others makes them farther apart. So the closest pair tells: the path
 //! is at least that fast.
 
-use super::connection::Connection;
+use super::connection::{Connection, RELEASE_TOLERANCE};
 use super::fact::{Cause, End, Fact, Facts, Wait};
 use super::half::{Acked, Half};
 use super::release::UNQUEUED;
@@ -17,6 +17,10 @@ const SPREAD: i64 = 4;
 const UNEVEN: i64 = 2;
 /// Two pairs tell the same if they differ by less than one in so many.
 const ALIKE: f32 = 16.0;
+/// A path is slow if it takes as long for a full segment as any reaction may take, some ms: shorter times are not told
+/// from those. ns; and the bytes of such a segment.
+const SLOW: f32 = RELEASE_TOLERANCE as f32;
+const FULL: f32 = 1_500.0;
 /// Bytes of the headers of IPv4 and TCP with timestamps, which a segment's data shares the path with.
 const HEADERS: u64 = 52;
 
@@ -66,6 +70,12 @@ impl Spacing {
     #[inline]
     fn ns(self) -> f32 {
         if self.least == PerByte::UNKNOWN { self.last.ns() } else { self.least.ns() }
+    }
+
+    /// Whether a full segment is known to take [`SLOW`] or longer.
+    #[inline]
+    fn is_slow(self) -> bool {
+        self.least != PerByte::UNKNOWN && self.least.ns() * FULL >= SLOW
     }
 
     /// Takes note of a pair that took so many ns per byte, which are not negative.
@@ -151,6 +161,34 @@ impl Connection {
         half.time_of(u64::from(if self.is_far(end) { len } else { half.freed_bytes }))
     }
 
+    /// `len` bytes of `end` leave at `now`, and queue behind what left before at a path that is slow.
+    #[inline]
+    pub(crate) fn note_departure(&mut self, end: End, now: i64, len: u32) {
+        let half = &self.halves[end];
+        if half.spacing.is_slow() && !self.is_far(end) {
+            let time = half.time_of(u64::from(len));
+            let sending = self.sending_mut(end);
+            sending.drained_at = sending.drained_at.max(now) + time;
+        }
+    }
+
+    /// How much longer than the base round trip what `end` sent last takes for its length, and behind that for the rest
+    /// of its train, ns. What has been ACKed by now has taken no longer than that.
+    pub(crate) fn on_slow_path(&self, end: End) -> (i64, i64) {
+        let half = &self.halves[end];
+        let drained = self.sending(end).map_or(0, |sending| sending.drained_at);
+        if drained <= half.sent_at {
+            return (0, 0);
+        }
+        let is_acked = half.in_flight() == 0;
+        let most = if is_acked { (half.freed_at - half.sent_at - half.part_or_zero()).max(0) } else { i64::MAX };
+        let all = (drained - half.sent_at).min(most);
+        // A train begins with a full segment.
+        let own = half.time_of(u64::from(half.sent_len));
+        let first = if all > own { self.time_of_first(end) } else { own };
+        (first.min(all), (all - first).max(0))
+    }
+
     /// Whether so long a gap before a segment of `len` bytes is the path's rate.
     #[inline]
     pub(crate) fn is_at_rate(&self, end: End, gap: i64, len: u32) -> bool {
@@ -171,8 +209,9 @@ impl Connection {
     ) {
         let half = &self.halves[end];
         let full = u64::from(half.full_size());
-        let arrived = (half.sent_at + half.part_or_zero()).min(now);
-        facts.take(Fact::InFlight { end, from: half.sent_at, until: arrived });
+        let by_length = if acked.before == half.sent_at { self.on_slow_path(end).0 } else { 0 };
+        let arrived = (half.sent_at + half.part_or_zero() + by_length).min(now);
+        facts.take(Fact::InFlight { end, from: half.sent_at, until: arrived, by_length });
         let since = acked.before.max(arrived);
         let is_prompt = acked.bytes >= 2 * full || half.in_flight() > 0;
         let mut busy_from = self.publish_time_on_path(end, (since, now), 0, number, facts);

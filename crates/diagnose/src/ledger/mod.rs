@@ -215,10 +215,10 @@ impl Facts for Ledger {
     fn take(&mut self, fact: Fact) {
         match fact {
             Fact::Wait(wait) => self.wait(&wait),
-            Fact::InFlight { end, from, until } => {
+            Fact::InFlight { end, from, until, by_length } => {
                 let (count, total) = &mut self.journeys[end];
                 *count = count.saturating_add(1);
-                *total += (until - from) as f32;
+                *total += (until - from - by_length) as f32;
                 let (slot, whose) = (Slot::Travel0, end as u8);
                 self.timeline.claim(Claim { from, until, slot, rank: Rank::Travelling, whose });
             }
