@@ -111,6 +111,7 @@ impl Connection {
             // Without a base round trip even the shortest of them may be a delayed ACK.
             let part = self.base_round_trip().map_or(0, |_| half.part_or_zero());
             let (within, all) = held.waits.sums_within(part);
+            let within = (within + held.travelled).min(all);
             sums = (sums.0 + within + held.reactions, sums.1 + all + held.reactions);
         }
         let (within, all) = sums;

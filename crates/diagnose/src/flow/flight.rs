@@ -31,8 +31,6 @@ const PLATEAU: u32 = 8;
 /// 3.9.1.2), so its program is stopped there too. One that has more to send and stops at its congestion window does so
 /// behind such a segment by chance, where one write ends.
 const EMPTIED: u32 = 2;
-/// …and where it may have been pushed for another reason.
-const EMPTIED_OR_FORCED: u32 = 6;
 
 /// How the congestion window develops, as far as flights show it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -163,9 +161,6 @@ pub(super) struct Stop {
     pub(super) is_whole: bool,
     /// It had nothing left to send, as far as it tells.
     pub(super) was_emptied: bool,
-    /// So much had left that it may have been pushed for that: Linux pushes what comes half of the largest window behind
-    /// the segment that it pushed last (`forced_push`).
-    pub(super) may_be_forced: bool,
     /// What it sent last was less than a full segment.
     pub(super) was_small: bool,
     /// The sender has reduced its window on marks.
@@ -327,11 +322,7 @@ impl Flights {
     /// Whether the sender stopped because all that its buffer held was on its way. A small segment in front of full ones
     /// shows that at once.
     fn was_emptied(&self, stop: &Stop) -> bool {
-        let enough = match (stop.may_be_forced, stop.was_small) {
-            (_, true) => 1,
-            (true, _) => EMPTIED_OR_FORCED,
-            (false, _) => EMPTIED,
-        };
+        let enough = if stop.was_small { 1 } else { EMPTIED };
         self.emptied >= enough
     }
 

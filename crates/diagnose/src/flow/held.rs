@@ -29,6 +29,8 @@ pub(crate) struct Held {
     pub(crate) waits: Quantiles,
     /// From those ACKs to the segments they released, ns in all.
     pub(crate) reactions: i64,
+    /// How much of the waits the segments in flight took for their length, where the path is slow. ns in all.
+    pub(crate) travelled: i64,
     /// Payload of the segments in flight, and of those that waited for them.
     pub(crate) first: Sizes,
     pub(crate) rest: Sizes,
@@ -36,9 +38,10 @@ pub(crate) struct Held {
 
 impl Held {
     /// Counts a segment of `rest` bytes that left `reaction` ns after the ACK of one of `first` bytes, which
-    /// came `wait` ns after that one.
-    pub(crate) fn add(&mut self, wait: i64, reaction: i64, first: u32, rest: u32) {
+    /// came `wait` ns after that one, of which `by_length` went with what was on its way.
+    pub(crate) fn add(&mut self, wait: i64, reaction: i64, by_length: i64, first: u32, rest: u32) {
         self.waits.add(wait);
+        self.travelled = self.travelled.saturating_add(by_length);
         self.reactions = self.reactions.saturating_add(reaction);
         self.first.add(first);
         self.rest.add(rest);

@@ -290,6 +290,7 @@ impl Connection {
     /// A small segment left the moment the one before it was ACKed: Nagle's algorithm had been holding it.
     pub(crate) fn publish_hold(&mut self, end: End, now: i64, number: u64, len: u32, facts: &mut impl Facts) {
         let from = self.written_at(end, now, len);
+        let (first_by_length, train) = self.on_slow_path(end);
         let half = &mut self.halves[end];
         let small = half.small;
         let [first, ack] = small.packets(number);
@@ -297,16 +298,19 @@ impl Connection {
         let acked_at = small.acked_at().min(now);
         let times = [small.sent_at, acked_at, now];
         let (wait, reaction) = (acked_at - small.sent_at, now - acked_at);
-        half.holds.get_or_insert_default().add(wait, reaction, small.len, len);
+        let by_length = if small.sent_at == half.sent_at { (first_by_length + train).min(wait) } else { 0 };
+        half.holds.get_or_insert_default().add(wait, reaction, by_length, small.len, len);
         self.note_reaction(end, now);
         facts.take(Fact::Wait(Wait { cause: Cause::NagleHold, end, from, until: now, packets, times }));
     }
 
     /// The small rest of a message left the moment the full segments before it were ACKed.
     fn publish_held_tail(&mut self, end: End, now: i64, number: u64, len: u32, facts: &mut impl Facts) {
+        let (first_by_length, train) = self.on_slow_path(end);
         let half = &mut self.halves[end];
         let (sent_at, freed_at, first) = (half.sent_at, half.freed_at, half.sent_len);
-        half.holds.get_or_insert_default().add(freed_at - sent_at, now - freed_at, first, len);
+        let by_length = (first_by_length + train).min(freed_at - sent_at);
+        half.holds.get_or_insert_default().add(freed_at - sent_at, now - freed_at, by_length, first, len);
         facts.take(Fact::Wait(self.wait(Cause::NagleHold, end, sent_at, now, number)));
     }
 

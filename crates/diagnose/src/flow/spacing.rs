@@ -125,8 +125,11 @@ impl Connection {
     pub(crate) fn note_arrival(&mut self, from: End, now: i64, gap: i64, len: u32) {
         let half = &self.halves[from];
         let had_more = half.last_full && half.is_pending() && !half.is_repairing();
-        if had_more && self.is_far(from) && (gap < self.reaction_part(from) / 2 || !self.is_freed(from, now))
-        {
+        // About a round trip to the sender behind the one before, it may have been waiting for an ACK.
+        let part = self.reaction_part(from);
+        let is_round_trip = (part / 3 * 2..=part).contains(&gap);
+        let is_own = gap < part / 2 || !is_round_trip && !self.is_freed(from, now);
+        if had_more && self.is_far(from) && is_own {
             self.halves[from].note_spacing(gap, u64::from(len));
         }
     }
@@ -181,7 +184,8 @@ impl Connection {
             return (0, 0);
         }
         let is_acked = half.in_flight() == 0;
-        let most = if is_acked { (half.freed_at - half.sent_at - half.part_or_zero()).max(0) } else { i64::MAX };
+        let most =
+            if is_acked { (half.freed_at - half.sent_at - half.part_or_zero()).max(0) } else { i64::MAX };
         let all = (drained - half.sent_at).min(most);
         // A train begins with a full segment.
         let own = half.time_of(u64::from(half.sent_len));

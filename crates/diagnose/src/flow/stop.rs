@@ -51,8 +51,7 @@ impl Connection {
             by_timer: half.trouble.as_ref().is_some_and(|trouble| trouble.quiet_since != NEVER),
             is_whole,
             was_small: !half.last_full,
-            was_emptied: self.was_emptied(end, now, base),
-            may_be_forced: flight >= half.max_window / 2,
+            was_emptied: self.was_emptied(end, flight, now, base),
             was_marked: false,
         };
         // Behind a queue the path is busy while the sender waits, and from afar the queue cannot be seen.
@@ -98,12 +97,14 @@ impl Connection {
     }
 
     /// Whether the sender at `end` had nothing left when it stopped, by the sign that it gives of that, and has been
-    /// stopped for most of a round trip, with room for more in the receiver's window.
-    fn was_emptied(&self, end: End, now: i64, base: i64) -> bool {
+    /// stopped for most of a round trip, with room for more in the receiver's window. Its flight was no longer than half of the largest window: behind so much
+    /// Linux pushes also where more is to come (`forced_push`).
+    fn was_emptied(&self, end: End, flight: u32, now: i64, base: i64) -> bool {
         let half = &self.halves[end];
+        let may_be_forced = flight >= half.max_window / 2;
         let is_alone = half.freed_pure && self.halves[1 - end].sent_at < half.sent_at;
         let is_whole_round = base >= SHORT_PATH && now - half.sent_at >= base * ROUND_QUARTERS / 4;
-        half.pushed == Pushed::TheLast && is_alone && is_whole_round
+        half.pushed == Pushed::TheLast && !may_be_forced && is_alone && is_whole_round
     }
 
     /// An ACK for what `end` sends came, the first since it sent last.

@@ -97,7 +97,9 @@ pub(super) struct Watch {
     ways: [Way; 2],
     known: [Known; 2],
     taken: [usize; 2],
+    /// Until when the interface sends what it has, ns; and the last data of that.
     busy_until: [u64; 2],
+    train_until: [u64; 2],
     opened: bool,
 }
 
@@ -166,13 +168,14 @@ impl Watch {
         }
     }
 
-    /// The first packet after a pause is alone on its way; those behind it make a train.
+    /// The first segment with data after a pause is alone on its way; those behind it make a train.
     fn note_busy(&mut self, world: &World, side: Side, first_sent: Option<u64>) {
         let until = world.link().busy_until(side.direction());
-        let known = std::mem::replace(&mut self.busy_until[side as usize], until);
+        let free_at = std::mem::replace(&mut self.busy_until[side as usize], until).max(world.now());
         let Some(first) = first_sent else { return };
-        let was_busy = known > world.now();
-        let from = if was_busy { known } else { world.now() + world.link().time_of(side.direction(), first) };
+        let train_until = std::mem::replace(&mut self.train_until[side as usize], until);
+        let was_busy = train_until > world.now();
+        let from = if was_busy { free_at } else { free_at + world.link().time_of(side.direction(), first) };
         if until > from {
             self.busy.push(Busy { side, from, until });
         }
