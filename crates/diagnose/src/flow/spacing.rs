@@ -44,9 +44,16 @@ impl PerByte {
         Self((ns.to_bits() >> 16) as u16)
     }
 
-    /// Whether the two are the same, give or take.
+    /// Whether a full segment takes [`SLOW`] or longer.
+    #[inline]
+    fn is_slow(self) -> bool {
+        self.ns() * FULL >= SLOW
+    }
+
+    /// Whether the two are the same, give or take: where both are short, what hosts add differs by as much.
     fn is_like(self, other: Self) -> bool {
-        (self.ns() - other.ns()).abs() * ALIKE <= self.ns()
+        let are_fast = !self.is_slow() && !other.is_slow();
+        are_fast || (self.ns() - other.ns()).abs() * ALIKE <= self.ns()
     }
 }
 
@@ -75,7 +82,7 @@ impl Spacing {
     /// Whether a full segment is known to take [`SLOW`] or longer.
     #[inline]
     fn is_slow(self) -> bool {
-        self.least != PerByte::UNKNOWN && self.least.ns() * FULL >= SLOW
+        self.least != PerByte::UNKNOWN && self.least.is_slow()
     }
 
     /// Takes note of a pair that took so many ns per byte, which are not negative.
