@@ -3,6 +3,7 @@
 use std::io::{self, BufWriter, ErrorKind, Write};
 
 use anstream::{AutoStream, ColorChoice};
+use tcpwhy_report::page::Page;
 
 use crate::args::Color;
 
@@ -37,6 +38,24 @@ pub(crate) fn unless_broken_pipe(result: io::Result<()>) -> anyhow::Result<()> {
 /// Standard output cannot be written.
 pub(crate) fn failed(error: io::Error) -> anyhow::Error {
     anyhow::Error::new(error).context("the result cannot be written")
+}
+
+/// How standard output looks to who reads it: its columns, and whether it is coloured.
+#[derive(Clone, Copy)]
+pub(crate) struct Look {
+    width: usize,
+    color: bool,
+}
+
+impl Look {
+    pub(crate) fn of(color: Color) -> Self {
+        Self { width: columns(), color: colored(color) }
+    }
+
+    /// Prints the page that `write` writes.
+    pub(crate) fn print(self, write: impl FnOnce(&mut Page<'_>) -> io::Result<()>) -> anyhow::Result<()> {
+        print(|out| write(&mut Page::new(out, self.width, self.color)))
+    }
 }
 
 /// Whether to colour standard output.

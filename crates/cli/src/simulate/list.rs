@@ -6,9 +6,8 @@ use tcpwhy_report::page::glued;
 use tcpwhy_simulate::scenario::{BUILT_IN, Scenario};
 use tcpwhy_simulate::tcp::eras;
 
-use super::terminal::Look;
 use super::{Args, FORMAT, Format};
-use crate::output;
+use crate::output::{self, Look};
 
 pub(super) fn print(args: &Args) -> Result<()> {
     let scenarios: Vec<_> = BUILT_IN.iter().filter_map(|(_, text)| Scenario::parse(text).ok()).collect();

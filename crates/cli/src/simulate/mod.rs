@@ -22,9 +22,9 @@ use serde_json::json;
 use tcpwhy_simulate::scenario::{self, Runs, Scenario};
 
 use crate::args::Color;
+use crate::output::Look;
 use crate::{TROUBLE, output};
 use account::Account;
-use terminal::Look;
 
 /// Name and version of the JSON.
 const FORMAT: &str = "tcpwhy-simulate/1";
