@@ -2,6 +2,7 @@
 
 use etherparse::{IpEcn, Ipv4Header, PacketBuilder, TcpHeader, TcpOptionElement, ip_number};
 use tcpwhy_simulate::script::OnWire;
+use tcpwhy_simulate::tcp::Ecn;
 use tcpwhy_wire::{SackBlocks, Tcp, TcpFlags, TcpOptions};
 
 use super::{LOCAL, REMOTE};
@@ -20,7 +21,7 @@ pub(super) struct Ports {
 pub(super) fn write(arrival: &OnWire, ports: Ports) -> Option<Vec<u8>> {
     let tcp = &arrival.tcp;
     let mut ip = Ipv4Header::new(0, HOPS, ip_number::TCP, REMOTE.octets(), LOCAL.octets()).ok()?;
-    ip.ecn = IpEcn::try_new(arrival.ecn).ok()?;
+    ip.ecn = IpEcn::try_new(arrival.ecn as u8).ok()?;
     let mut header = TcpHeader::new(ports.remote, ports.local, tcp.seq, tcp.window);
     header.acknowledgment_number = tcp.ack;
     let flag = |bit| tcp.flags.has(bit);
@@ -82,7 +83,7 @@ pub(super) fn read(packet: &[u8]) -> Option<(Ports, OnWire)> {
         options: read_options(&header),
     };
     let ports = Ports { local: header.source_port, remote: header.destination_port };
-    Some((ports, OnWire { tcp, ecn: ip.ecn.value() }))
+    Some((ports, OnWire { tcp, ecn: Ecn::of_type_of_service(ip.ecn.value()) }))
 }
 
 fn read_options(header: &TcpHeader) -> TcpOptions {
