@@ -6,7 +6,7 @@
 mod frame;
 mod program;
 
-pub use frame::{CLIENT, SERVER, frame, packet};
+pub use frame::{CLIENT, SERVER, frame, ipv4_packet, packet};
 use program::Running;
 pub use program::{Act, Log, Program, Reader, Step, When, Written};
 
