@@ -3,7 +3,6 @@
 use tcpwhy_simulate::script::OnWire;
 use tcpwhy_simulate::tcp::Ecn;
 use tcpwhy_simulate::world::ipv4_packet;
-use tcpwhy_wire::Transport;
 use tcpwhy_wire::container::{Frame, LinkType};
 use tcpwhy_wire::decode::decode;
 
@@ -24,10 +23,12 @@ pub(super) fn write(arrival: &OnWire, ports: Ports) -> Option<Vec<u8>> {
 /// A packet from the kernel, if it is a TCP segment over IPv4.
 pub(super) fn read(packet: &[u8]) -> Option<(Ports, OnWire)> {
     let [version, service, ..] = *packet else { return None };
+    if version >> 4 != 4 {
+        return None;
+    }
     let original_len = u32::try_from(packet.len()).ok()?;
     let frame = Frame { time: 0, data: packet, original_len, link: LinkType::RAW, interface: 0 };
-    let decoded = decode(&frame, 1).ok().filter(|_| version >> 4 == 4)?;
-    let Transport::Tcp(tcp) = decoded.transport else { return None };
+    let decoded = decode(&frame, 1).ok()?;
     let ports = Ports { local: decoded.source.port, remote: decoded.destination.port };
-    Some((ports, OnWire { tcp, ecn: Ecn::of_type_of_service(service) }))
+    Some((ports, OnWire { tcp: *decoded.tcp()?, ecn: Ecn::of_type_of_service(service) }))
 }

@@ -83,7 +83,7 @@ impl Host for Simulated {
     }
 
     fn deliver(&mut self, arrival: &OnWire) {
-        let opening = arrival.tcp.flags.0 & (TcpFlags::SYN | TcpFlags::ACK) == TcpFlags::SYN;
+        let opening = arrival.tcp.flags.are_opening();
         let is_new = self.current.is_none_or(|place| self.connections[place].under_way);
         if opening && is_new && self.listener().is_some() {
             self.meet();

@@ -78,7 +78,6 @@ impl Segment {
 
     /// Whether it does nothing but acknowledge.
     pub fn is_pure_ack(&self) -> bool {
-        let control = TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST;
-        self.tcp.payload_len == 0 && self.has(TcpFlags::ACK) && !self.tcp.flags.has(control)
+        self.tcp.is_pure_ack()
     }
 }

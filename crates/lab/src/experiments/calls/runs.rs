@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use tcpwhy_wire::Packet;
 
-use super::super::seen::{is_pure_ack, tcp_of};
 use crate::capture::Capture;
 use crate::programs::calls::{Call, Queues, REQUEST};
 
@@ -105,14 +104,14 @@ impl Segments {
     }
 
     fn count(&mut self, packet: &Packet) {
-        let Some(tcp) = tcp_of(packet) else { return };
+        let Some(tcp) = packet.tcp() else { return };
         self.all += 1;
         // Answers are two bytes, pieces of requests more (but for a last one of that size).
         if tcp.payload_len > 2 {
             self.data += 1;
             self.bytes += u64::from(tcp.payload_len);
         }
-        self.acks += u64::from(is_pure_ack(tcp));
+        self.acks += u64::from(tcp.is_pure_ack());
     }
 
     /// `count` for each request; also right where the capture missed some packets of each kind alike.
