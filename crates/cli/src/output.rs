@@ -27,6 +27,14 @@ pub(crate) fn print(write: impl FnOnce(&mut Stdout) -> io::Result<()>) -> anyhow
     unless_broken_pipe(write(&mut out).and_then(|()| out.flush()))
 }
 
+/// Prints JSON for programs that people read, too: indented, with a line's end.
+pub(crate) fn print_json(value: &serde_json::Value) -> anyhow::Result<()> {
+    print(|out| {
+        serde_json::to_writer_pretty(&mut *out, value)?;
+        out.write_all(b"\n")
+    })
+}
+
 /// Takes a reader that has seen enough (`| head`) for no error.
 pub(crate) fn unless_broken_pipe(result: io::Result<()>) -> anyhow::Result<()> {
     match result {

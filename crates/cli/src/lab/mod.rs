@@ -8,7 +8,6 @@ mod score;
 mod terminal;
 mod watch;
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -137,11 +136,9 @@ fn print_all(args: &Args, experiments: &[Experiment], outcomes: &[Outcome]) -> R
     match args.format {
         Format::Terminal if experiments.len() > 1 => terminal::summary(outcomes, Look::of(args.color)),
         Format::Terminal => Ok(()),
-        Format::Json => output::print(|out| {
-            let all = json!({ "format": FORMAT, "version": env!("CARGO_PKG_VERSION"), "outcomes": outcomes });
-            serde_json::to_writer_pretty(&mut *out, &all)?;
-            out.write_all(b"\n")
-        }),
+        Format::Json => output::print_json(
+            &json!({ "format": FORMAT, "version": env!("CARGO_PKG_VERSION"), "outcomes": outcomes }),
+        ),
         Format::Markdown => output::print(|out| markdown::write(out, experiments, outcomes)),
     }
 }
