@@ -35,8 +35,10 @@ pub(super) fn run(args: &Args, path: &Path) -> Result<ExitCode> {
             let notes = |notes: &[script::Note]| -> Vec<_> {
                 notes.iter().map(|note| json!({ "line": note.line, "text": note.text })).collect()
             };
-            output::print_json(&json!({ "format": FORMAT, "script": path, "stack": name, "passed": passed,
-                "said": said, "ignored": notes(&outcome.ignored), "unchecked": notes(&outcome.unchecked) }))
+            output::print_json(
+                &json!({ "format": FORMAT, "script": path.to_string_lossy(), "stack": name, "passed": passed,
+                "said": said, "ignored": notes(&outcome.ignored), "unchecked": notes(&outcome.unchecked) }),
+            )
         }
         Format::Terminal | Format::Markdown => output::print(|out| {
             let lines: Vec<_> = said.lines().map(plain).collect();
