@@ -3,6 +3,7 @@
 use std::io::{self, BufWriter, ErrorKind, Write};
 
 use anstream::{AutoStream, ColorChoice};
+use tcpwhy_report::page::Page;
 
 use crate::args::Color;
 
@@ -26,6 +27,14 @@ pub(crate) fn print(write: impl FnOnce(&mut Stdout) -> io::Result<()>) -> anyhow
     unless_broken_pipe(write(&mut out).and_then(|()| out.flush()))
 }
 
+/// Prints JSON for programs that people read, too: indented, with a line's end.
+pub(crate) fn print_json(value: &serde_json::Value) -> anyhow::Result<()> {
+    print(|out| {
+        serde_json::to_writer_pretty(&mut *out, value)?;
+        out.write_all(b"\n")
+    })
+}
+
 /// Takes a reader that has seen enough (`| head`) for no error.
 pub(crate) fn unless_broken_pipe(result: io::Result<()>) -> anyhow::Result<()> {
     match result {
@@ -37,6 +46,24 @@ pub(crate) fn unless_broken_pipe(result: io::Result<()>) -> anyhow::Result<()> {
 /// Standard output cannot be written.
 pub(crate) fn failed(error: io::Error) -> anyhow::Error {
     anyhow::Error::new(error).context("the result cannot be written")
+}
+
+/// How standard output looks to who reads it: its columns, and whether it is coloured.
+#[derive(Clone, Copy)]
+pub(crate) struct Look {
+    width: usize,
+    color: bool,
+}
+
+impl Look {
+    pub(crate) fn of(color: Color) -> Self {
+        Self { width: columns(), color: colored(color) }
+    }
+
+    /// Prints the page that `write` writes.
+    pub(crate) fn print(self, write: impl FnOnce(&mut Page<'_>) -> io::Result<()>) -> anyhow::Result<()> {
+        print(|out| write(&mut Page::new(out, self.width, self.color)))
+    }
 }
 
 /// Whether to colour standard output.

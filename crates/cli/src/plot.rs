@@ -11,6 +11,7 @@ use tcpwhy_diagnose::Diagnosis;
 use tcpwhy_diagnose::report::{Connection, Side, Source};
 use tcpwhy_report::plot::{self, Arrangement, Panel, Picture};
 use tcpwhy_report::{number, terminal};
+use tcpwhy_simulate::units;
 
 use crate::drive::{self, Trouble};
 use crate::filter::Filter;
@@ -265,7 +266,7 @@ fn senders(direction: Option<Direction>, connection: &Connection) -> &'static [S
 /// A moment of the capture, ms.
 fn milliseconds(text: &str) -> Result<f64, String> {
     let units = [("us", 1e-3), ("µs", 1e-3), ("ms", 1.0), ("s", 1e3), ("min", 6e4), ("h", 3.6e6)];
-    quantity::number_and_unit(text, &units, "1.2s or 300ms")
+    quantity::typed(text, |text| units::number_and_unit(text, &units), "1.2s or 300ms")
 }
 
 /// `1200x700`.

@@ -198,3 +198,31 @@ fn mistakes_are_said_in_one_line_with_a_remedy() {
         assert!(complaint.contains(said) && !complaint.contains('\u{1b}'), "{args:?}: {complaint}");
     }
 }
+
+/// File names are bytes; JSON is not.
+#[cfg(target_os = "linux")]
+#[test]
+fn names_that_are_no_text_are_told_as_well_as_they_can() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = |args: &[&OsStr]| -> Value {
+        let output = Command::new(env!("CARGO_BIN_EXE_tcpwhy"))
+            .arg("simulate")
+            .args(args)
+            .args(["--format", "json"])
+            .output()
+            .expect("the binary runs");
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+    };
+    let script = folder.path().join(OsStr::from_bytes(b"a\xff.pkt"));
+    std::fs::write(&script, "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n").expect("a file");
+    let told = run(&[script.as_os_str()]);
+    assert!(told["script"].as_str().is_some_and(|name| name.ends_with("a\u{fffd}.pkt")), "{told}");
+
+    let kept = folder.path().join(OsStr::from_bytes(b"k\xff"));
+    let told = run(&[OsStr::new("tail-loss"), OsStr::new("--keep"), kept.as_os_str()]);
+    let first = &told["result"]["variants"][0]["kept"][0];
+    assert!(first.as_str().is_some_and(|name| name.contains("k\u{fffd}")), "{told}");
+}

@@ -14,7 +14,7 @@ use tcpwhy_lab::capture::Vantage;
 use tcpwhy_lab::place::{Path, Place, Seat, Wire, join};
 use tcpwhy_lab::recording::{Setup, record};
 use tcpwhy_simulate::link::{Drop, Ends};
-use tcpwhy_wire::{Packet, Tcp, Transport};
+use tcpwhy_wire::Packet;
 
 /// Where its server listens.
 const PORT: u16 = 4000;
@@ -88,16 +88,9 @@ fn a_round_trip_takes_as_long_as_the_link_says() {
     });
 }
 
-fn tcp(packet: &Packet) -> Option<&Tcp> {
-    match &packet.transport {
-        Transport::Tcp(tcp) => Some(tcp),
-        _ => None,
-    }
-}
-
 /// Sequence numbers of the data segments that travel towards the server.
 fn data(packets: &[Packet]) -> Vec<u32> {
-    let towards = packets.iter().filter(|packet| packet.destination.port == PORT).filter_map(tcp);
+    let towards = packets.iter().filter(|packet| packet.destination.port == PORT).filter_map(Packet::tcp);
     towards.filter(|tcp| tcp.payload_len > 0).map(|tcp| tcp.seq).collect()
 }
 
@@ -131,7 +124,7 @@ fn offload_hands_over_large_segments_and_the_link_carries_small_ones() {
     let sizes = |vantage: Vantage, to_server: bool| -> Vec<u32> {
         let packets = recording.capture(vantage).unwrap().packets();
         let ours = packets.iter().filter(|packet| (packet.destination.port == PORT) == to_server);
-        ours.filter_map(tcp).map(|tcp| tcp.payload_len).collect()
+        ours.filter_map(Packet::tcp).map(|tcp| tcp.payload_len).collect()
     };
     let largest = |sizes: Vec<u32>| sizes.into_iter().max().unwrap();
     assert!(largest(sizes(Vantage::Client, true)) > 1448, "the client hands over more than an MSS");

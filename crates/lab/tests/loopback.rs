@@ -81,7 +81,7 @@ fn a_connection_is_seen_whole() {
     let mut data = 0;
     let mut fins = 0;
     for packet in &packets {
-        let Transport::Tcp(tcp) = &packet.transport else { panic!("no TCP: {packet:?}") };
+        let Some(tcp) = packet.tcp() else { panic!("no TCP: {packet:?}") };
         data += u64::from(tcp.payload_len);
         fins += u32::from(tcp.flags.has(TcpFlags::FIN));
     }

@@ -1,6 +1,10 @@
 //! Numbers as people read them: three digits that matter, the unit that fits, and no rounding that lies.
 //! A number and its unit are glued: no line ends between them.
 
+// Counts look as they do in the texts of findings.
+pub(crate) use tcpwhy_diagnose::detectors::counted as plural;
+pub use tcpwhy_diagnose::detectors::grouped as count;
+
 use crate::page::{GLUE, glued};
 
 const US_PER_MS: f64 = 1e3;
@@ -79,24 +83,6 @@ pub(crate) fn percent(part: f64, whole: f64) -> String {
     } else {
         format!("{share:.0}{GLUE}%")
     }
-}
-
-/// A count with its thousands set apart: `4,812`.
-pub fn count(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-/// `1 packet`, `4,812 packets`.
-pub(crate) fn plural(n: u64, noun: &str) -> String {
-    format!("{} {noun}{}", count(n), if n == 1 { "" } else { "s" })
 }
 
 /// Bytes in decimal units: `372 B`, `1.20 kB`, `3.40 GB`.

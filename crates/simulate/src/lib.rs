@@ -8,5 +8,6 @@ pub mod scenario;
 pub mod script;
 pub mod tcp;
 pub mod truth;
+pub mod units;
 pub mod whatif;
 pub mod world;

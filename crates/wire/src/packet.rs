@@ -140,6 +140,17 @@ pub struct Packet {
     pub transport: Transport,
 }
 
+impl Packet {
+    /// Its TCP header, if it is a TCP segment.
+    #[inline]
+    pub fn tcp(&self) -> Option<&Tcp> {
+        match &self.transport {
+            Transport::Tcp(tcp) => Some(tcp),
+            Transport::Udp(_) => None,
+        }
+    }
+}
+
 /// What a packet carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transport {
@@ -180,6 +191,15 @@ pub struct Tcp {
     pub options: TcpOptions,
 }
 
+impl Tcp {
+    /// Whether it does nothing but acknowledge: no data, and neither SYN, FIN nor RST.
+    #[inline]
+    pub fn is_pure_ack(&self) -> bool {
+        let control = TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST;
+        self.payload_len == 0 && self.flags.has(TcpFlags::ACK) && !self.flags.has(control)
+    }
+}
+
 /// TCP flags, bit for bit as in the header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpFlags(pub u16);
@@ -206,6 +226,12 @@ impl TcpFlags {
     #[inline]
     pub fn has(self, bits: u16) -> bool {
         self.0 & bits != 0
+    }
+
+    /// Whether they ask for a connection: SYN without ACK.
+    #[inline]
+    pub fn are_opening(self) -> bool {
+        self.0 & (Self::SYN | Self::ACK) == Self::SYN
     }
 }
 
@@ -243,5 +269,32 @@ impl SackBlocks {
     /// The blocks in the order they were sent.
     pub fn as_slice(&self) -> &[(u32, u32)] {
         &self.blocks[..usize::from(self.count)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_bare_acks_are_pure() {
+        for (flags, payload_len, pure) in [
+            (TcpFlags::ACK, 0, true),
+            (TcpFlags::ACK | TcpFlags::ECE, 0, true),
+            (TcpFlags::ACK, 1, false),
+            (TcpFlags::ACK | TcpFlags::SYN, 0, false),
+            (TcpFlags::ACK | TcpFlags::FIN, 0, false),
+            (TcpFlags::RST, 0, false),
+        ] {
+            let tcp = Tcp { payload_len, flags: TcpFlags(flags), ..Tcp::default() };
+            assert_eq!(tcp.is_pure_ack(), pure, "{flags:#x} {payload_len}");
+        }
+    }
+
+    #[test]
+    fn only_a_syn_without_ack_opens() {
+        let opens = |flags| TcpFlags(flags).are_opening();
+        assert!(opens(TcpFlags::SYN) && opens(TcpFlags::SYN | TcpFlags::ECE | TcpFlags::CWR));
+        assert!(!opens(TcpFlags::SYN | TcpFlags::ACK) && !opens(TcpFlags::ACK) && !opens(0));
     }
 }

@@ -8,7 +8,6 @@ mod score;
 mod terminal;
 mod watch;
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -20,6 +19,7 @@ use tcpwhy_lab::lab::Lab;
 use tcpwhy_lab::place;
 
 use crate::args::Color;
+use crate::output::Look;
 use crate::{TROUBLE, complaint, output};
 use watch::Watch;
 
@@ -83,7 +83,7 @@ enum Verb {
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let experiments = match &args.verb {
         None => {
-            let page = terminal::Look::of(args.color);
+            let page = Look::of(args.color);
             terminal::list(&Experiment::all()?, page)?;
             return Ok(ExitCode::SUCCESS);
         }
@@ -111,7 +111,7 @@ fn run_each(args: &Args, experiments: &[Experiment]) -> Result<ExitCode> {
         match outcome {
             Ok(outcome) => {
                 if args.format == Format::Terminal {
-                    terminal::outcome(&outcome, terminal::Look::of(args.color), i > 0)?;
+                    terminal::outcome(&outcome, Look::of(args.color), i > 0)?;
                 }
                 outcomes.push(outcome);
             }
@@ -134,15 +134,11 @@ fn run_each(args: &Args, experiments: &[Experiment]) -> Result<ExitCode> {
 /// What is printed once all have run.
 fn print_all(args: &Args, experiments: &[Experiment], outcomes: &[Outcome]) -> Result<()> {
     match args.format {
-        Format::Terminal if experiments.len() > 1 => {
-            terminal::summary(outcomes, terminal::Look::of(args.color))
-        }
+        Format::Terminal if experiments.len() > 1 => terminal::summary(outcomes, Look::of(args.color)),
         Format::Terminal => Ok(()),
-        Format::Json => output::print(|out| {
-            let all = json!({ "format": FORMAT, "version": env!("CARGO_PKG_VERSION"), "outcomes": outcomes });
-            serde_json::to_writer_pretty(&mut *out, &all)?;
-            out.write_all(b"\n")
-        }),
+        Format::Json => output::print_json(
+            &json!({ "format": FORMAT, "version": env!("CARGO_PKG_VERSION"), "outcomes": outcomes }),
+        ),
         Format::Markdown => output::print(|out| markdown::write(out, experiments, outcomes)),
     }
 }

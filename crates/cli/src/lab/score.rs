@@ -1,6 +1,5 @@
 //! `tcpwhy lab score [DIR]`: how right the analysis is.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -22,21 +21,20 @@ pub(crate) struct Args {
 pub(super) fn run(args: &Args, format: Format) -> Result<ExitCode> {
     let score = score::score(&args.folder)?;
     let predictions = score::predict(&args.folder)?;
-    output::print(|out| match format {
-        Format::Terminal => {
+    match format {
+        Format::Terminal => output::print(|out| {
             score::write(out, &score)?;
             score::write_predictions(out, &predictions)
-        }
-        Format::Markdown => {
+        }),
+        Format::Markdown => output::print(|out| {
             score::write_markdown(out, &score)?;
             score::write_predictions_markdown(out, &predictions)
-        }
+        }),
         Format::Json => {
             let mut whole = serde_json::to_value(&score)?;
             whole["predictions"] = serde_json::to_value(&predictions)?;
-            serde_json::to_writer_pretty(&mut *out, &whole)?;
-            out.write_all(b"\n")
+            output::print_json(&whole)
         }
-    })?;
+    }?;
     Ok(ExitCode::SUCCESS)
 }

@@ -7,27 +7,9 @@ use tcpwhy_lab::experiments::{Claim, Experiment, Outcome, Verdict};
 use tcpwhy_report::page::{Page, Painted};
 use tcpwhy_report::plain::plain;
 
-use crate::args::Color;
-use crate::output;
+use crate::output::Look;
 
 const INDENT: &str = "  ";
-
-/// Columns and colours of standard output.
-#[derive(Clone, Copy)]
-pub(super) struct Look {
-    width: usize,
-    color: bool,
-}
-
-impl Look {
-    pub(super) fn of(color: Color) -> Self {
-        Self { width: output::columns(), color: output::colored(color) }
-    }
-
-    fn print(self, write: impl FnOnce(&mut Page<'_>) -> io::Result<()>) -> Result<()> {
-        output::print(|out| write(&mut Page::new(out, self.width, self.color)))
-    }
-}
 
 /// What there is to run.
 pub(super) fn list(experiments: &[Experiment], look: Look) -> Result<()> {

@@ -3,32 +3,23 @@
 use std::time::Duration;
 
 use tcpwhy_simulate::link::AckHold;
-
-/// Longer is a slip of the keyboard.
-const LONGEST: Duration = Duration::from_secs(3_600);
+use tcpwhy_simulate::units;
 
 /// `20ms`, `1.5s`, `300us`.
 pub(super) fn time(text: &str) -> Result<Duration, String> {
-    let units = [("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)];
-    let seconds = number_and_unit(text, &units, "20ms, 1.5s or 300us")?;
-    Duration::try_from_secs_f64(seconds)
-        .ok()
-        .filter(|time| *time <= LONGEST)
-        .ok_or_else(|| "longer than an hour".to_owned())
+    let seconds = typed(text, units::seconds, "20ms, 1.5s or 300us")?;
+    units::up_to_an_hour(seconds).ok_or_else(|| "longer than an hour".to_owned())
 }
 
-/// Bits a second: `440kbit`, `1.5mbit`, `1gbit`. The powers of ten that link rates are sold in.
+/// Bits a second: `440kbit`, `1.5mbit`, `1gbit`.
 pub(super) fn rate(text: &str) -> Result<u64, String> {
-    let lower = text.to_ascii_lowercase();
-    let units = [("bit", 1.0), ("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9)];
-    let bits = number_and_unit(lower.trim_end_matches("/s"), &units, "440kbit, 1.5mbit or 1gbit")?;
+    let bits = typed(text, units::bits_a_second, "440kbit, 1.5mbit or 1gbit")?;
     whole(bits).filter(|bits| *bits > 0).ok_or_else(|| "a link needs at least 1 bit a second".to_owned())
 }
 
 /// Bytes: `64000`, `64kB`, `64KiB`.
 pub(super) fn bytes(text: &str) -> Result<usize, String> {
-    let units = [("", 1.0), ("B", 1.0), ("kB", 1e3), ("KiB", 1_024.0), ("MB", 1e6), ("MiB", 1_048_576.0)];
-    let bytes = number_and_unit(text, &units, "64000, 64kB or 64KiB")?;
+    let bytes = typed(text, units::bytes, "64000, 64kB or 64KiB")?;
     whole(bytes)
         .and_then(|bytes| usize::try_from(bytes).ok())
         .filter(|bytes| *bytes > 0)
@@ -37,8 +28,8 @@ pub(super) fn bytes(text: &str) -> Result<usize, String> {
 
 /// `1%`, `0.5%`; 0 to 1.
 pub(super) fn share(text: &str) -> Result<f64, String> {
-    let percent = number_and_unit(text, &[("%", 1.0)], "1% or 0.5%")?;
-    if percent <= 100.0 { Ok(percent / 100.0) } else { Err("more than 100%".to_owned()) }
+    let share = typed(text, units::share, "1% or 0.5%")?;
+    if share <= 1.0 { Ok(share) } else { Err("more than 100%".to_owned()) }
 }
 
 /// `200ms`, `heartbeat:200ms`, `hole-filling:100ms`.
@@ -58,14 +49,14 @@ pub(super) fn ordinal(text: &str) -> Result<u64, String> {
     text.parse().ok().filter(|n| *n > 0).ok_or_else(|| "counted from 1: try 20 for the 20th".to_owned())
 }
 
-/// The number before the unit, times what the unit stands for.
-pub(crate) fn number_and_unit(text: &str, units: &[(&str, f64)], examples: &str) -> Result<f64, String> {
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    let wrong = || format!("try {examples}");
-    let number: f64 = number.parse().map_err(|_| wrong())?;
-    let (_, factor) = units.iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?;
-    Ok(number * factor)
+/// What `read` makes of the text. On a command line it is one word: a space in it was meant to end it.
+pub(crate) fn typed(
+    text: &str,
+    read: impl FnOnce(&str) -> Option<f64>,
+    examples: &str,
+) -> Result<f64, String> {
+    let is_word = !text.contains(char::is_whitespace);
+    read(text).filter(|_| is_word).ok_or_else(|| format!("try {examples}"))
 }
 
 /// Rounded, where it is a number of things there can be.

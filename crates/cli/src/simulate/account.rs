@@ -89,7 +89,7 @@ impl Account {
             "latency": self.latencies().map(|(of, latencies)| json!({ "of": of, "count": latencies.count,
                 "p50_ms": ms(latencies.p50), "p99_ms": ms(latencies.p99), "max_ms": ms(latencies.max) })),
             "findings": self.findings.iter().map(finding).collect::<Vec<_>>(),
-            "kept": self.kept,
+            "kept": self.kept.iter().map(|path| path.to_string_lossy()).collect::<Vec<_>>(),
         })
     }
 }

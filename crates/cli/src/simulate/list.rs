@@ -6,23 +6,20 @@ use tcpwhy_report::page::glued;
 use tcpwhy_simulate::scenario::{BUILT_IN, Scenario};
 use tcpwhy_simulate::tcp::eras;
 
-use super::terminal::Look;
 use super::{Args, FORMAT, Format};
-use crate::output;
+use crate::output::{self, Look};
 
 pub(super) fn print(args: &Args) -> Result<()> {
     let scenarios: Vec<_> = BUILT_IN.iter().filter_map(|(_, text)| Scenario::parse(text).ok()).collect();
     let names: Vec<_> = eras::ERAS.iter().map(|era| era.name).collect();
     match args.format {
-        Format::Json => output::print(|out| {
+        Format::Json => {
             let list: Vec<_> = scenarios
                 .iter()
                 .map(|one| json!({ "name": one.name, "about": one.about, "source": one.source }))
                 .collect();
-            let all = json!({ "format": FORMAT, "scenarios": list, "stacks": names });
-            serde_json::to_writer_pretty(&mut *out, &all)?;
-            std::io::Write::write_all(out, b"\n")
-        }),
+            output::print_json(&json!({ "format": FORMAT, "scenarios": list, "stacks": names }))
+        }
         Format::Markdown => output::print(|out| {
             use std::io::Write;
             writeln!(out, "| scenario | what it shows |\n| --- | --- |")?;

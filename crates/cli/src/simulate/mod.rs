@@ -22,9 +22,9 @@ use serde_json::json;
 use tcpwhy_simulate::scenario::{self, Runs, Scenario};
 
 use crate::args::Color;
+use crate::output::Look;
 use crate::{TROUBLE, output};
 use account::Account;
-use terminal::Look;
 
 /// Name and version of the JSON.
 const FORMAT: &str = "tcpwhy-simulate/1";
@@ -185,18 +185,14 @@ fn variants(args: &Args, scenario: Scenario, until: Duration) -> Result<ExitCode
 }
 
 fn print_json(scenario: &Scenario, result: &serde_json::Value) -> Result<()> {
-    output::print(|out| {
-        let all = json!({
-            "format": FORMAT,
-            "version": env!("CARGO_PKG_VERSION"),
-            "scenario": scenario.name,
-            "about": scenario.about,
-            "source": scenario.source,
-            "result": result,
-        });
-        serde_json::to_writer_pretty(&mut *out, &all)?;
-        out.write_all(b"\n")
-    })
+    output::print_json(&json!({
+        "format": FORMAT,
+        "version": env!("CARGO_PKG_VERSION"),
+        "scenario": scenario.name,
+        "about": scenario.about,
+        "source": scenario.source,
+        "result": result,
+    }))
 }
 
 /// The scenario's text: one that comes with tcpwhy, or a file.

@@ -1,5 +1,6 @@
 //! `tcpwhy simulate FILE.pkt`: a script of packetdrill on a simulated stack.
 
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -28,25 +29,21 @@ pub(super) fn run(args: &Args, path: &Path) -> Result<ExitCode> {
     })?;
     let outcome = script::run(&script, &stack);
     let passed = outcome.verdict == Verdict::Passed;
-    output::print(|out| {
-        use std::io::Write;
-        match args.format {
-            Format::Json => {
-                let notes = |notes: &[script::Note]| -> Vec<_> {
-                    notes.iter().map(|note| json!({ "line": note.line, "text": note.text })).collect()
-                };
-                let all = json!({ "format": FORMAT, "script": path, "stack": name, "passed": passed,
-                    "said": outcome.to_string(), "ignored": notes(&outcome.ignored),
-                    "unchecked": notes(&outcome.unchecked) });
-                serde_json::to_writer_pretty(&mut *out, &all)?;
-                writeln!(out)
-            }
-            Format::Terminal | Format::Markdown => {
-                let said = outcome.to_string();
-                let lines: Vec<_> = said.lines().map(plain).collect();
-                writeln!(out, "{} on {name}: {}", plain(&path.to_string_lossy()), lines.join("\n"))
-            }
+    let said = outcome.to_string();
+    match args.format {
+        Format::Json => {
+            let notes = |notes: &[script::Note]| -> Vec<_> {
+                notes.iter().map(|note| json!({ "line": note.line, "text": note.text })).collect()
+            };
+            output::print_json(
+                &json!({ "format": FORMAT, "script": path.to_string_lossy(), "stack": name, "passed": passed,
+                "said": said, "ignored": notes(&outcome.ignored), "unchecked": notes(&outcome.unchecked) }),
+            )
         }
-    })?;
+        Format::Terminal | Format::Markdown => output::print(|out| {
+            let lines: Vec<_> = said.lines().map(plain).collect();
+            writeln!(out, "{} on {name}: {}", plain(&path.to_string_lossy()), lines.join("\n"))
+        }),
+    }?;
     Ok(if passed { ExitCode::SUCCESS } else { FOUND.into() })
 }

@@ -6,9 +6,9 @@ use anyhow::Result;
 use serde_json::json;
 use tcpwhy_simulate::scenario::{self, Scenario, Table, Variant};
 
-use super::terminal::{Look, heading};
+use super::terminal::heading;
 use super::{Args, Format, markdown, print_json};
-use crate::output;
+use crate::output::{self, Look};
 
 /// The seconds of one cell's runs, sorted; infinite where a run did not end.
 struct Cell(Vec<f64>);

@@ -9,29 +9,11 @@ use tcpwhy_simulate::scenario::Scenario;
 use tcpwhy_simulate::world::End;
 
 use super::account::{Account, time, trigger_name, wait_name};
-use crate::args::Color;
-use crate::output;
+use crate::output::Look;
 
 const INDENT: &str = "  ";
 /// Waits shorter than this share of the run are left out.
 const WORTH_TELLING: f64 = 0.01;
-
-/// Columns and colours of standard output.
-#[derive(Clone, Copy)]
-pub(super) struct Look {
-    width: usize,
-    color: bool,
-}
-
-impl Look {
-    pub(super) fn of(color: Color) -> Self {
-        Self { width: output::columns(), color: output::colored(color) }
-    }
-
-    pub(super) fn print(self, write: impl FnOnce(&mut Page<'_>) -> io::Result<()>) -> Result<()> {
-        output::print(|out| write(&mut Page::new(out, self.width, self.color)))
-    }
-}
 
 pub(super) fn print(scenario: &Scenario, accounts: &[Account], look: Look) -> Result<()> {
     look.print(|page| {

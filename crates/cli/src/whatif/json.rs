@@ -1,7 +1,5 @@
 //! `tcpwhy-whatif/1`: the answer for programs.
 
-use std::io::Write;
-
 use serde_json::{Value, json};
 use tcpwhy_simulate::whatif::{Answer, Figures, Fix, Gain, Unfit};
 use tcpwhy_simulate::world::Side;
@@ -18,10 +16,7 @@ pub(super) fn print(asked: &Asked<'_>, answer: &Result<Answer, Unfit>) -> anyhow
         Ok(answer) => add(&mut whole, answer),
         Err(why) => whole["refused"] = json!(why.to_string()),
     }
-    output::print(|out| {
-        serde_json::to_writer_pretty(&mut *out, &whole)?;
-        out.write_all(b"\n")
-    })
+    output::print_json(&whole)
 }
 
 fn heading(asked: &Asked<'_>) -> Value {

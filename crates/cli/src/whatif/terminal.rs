@@ -10,16 +10,14 @@ use tcpwhy_simulate::world::Side;
 
 use super::Asked;
 use crate::args::Color;
-use crate::output;
+use crate::output::Look;
 
 const INDENT: &str = "  ";
 /// A fix that moves less than this share of the time makes no difference worth a line.
 const WORTH: f64 = 0.01;
 
 pub(super) fn print(asked: &Asked<'_>, answer: &Result<Answer, Unfit>, color: Color) -> anyhow::Result<()> {
-    let (width, color) = (output::columns(), output::colored(color));
-    output::print(|out| {
-        let page = &mut Page::new(out, width, color);
+    Look::of(color).print(|page| {
         heading(asked, page)?;
         match answer {
             Err(why) => {

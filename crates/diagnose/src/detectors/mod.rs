@@ -41,7 +41,7 @@ mod windows;
 mod zero_window;
 
 pub use rule::{Check, Rule};
-pub use subject::Subject;
+pub use subject::{Subject, counted, grouped};
 
 use crate::diagnosis::Diagnosis;
 use crate::report::Finding;

@@ -165,7 +165,7 @@ pub(crate) fn times(count: u64) -> String {
 }
 
 /// A count with its thousands apart: `10,010`.
-pub(crate) fn grouped(count: u64) -> String {
+pub fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
@@ -178,7 +178,7 @@ pub(crate) fn grouped(count: u64) -> String {
 }
 
 /// A count with its noun: `1 segment`, `2,000 segments`.
-pub(crate) fn counted(count: u64, noun: &str) -> String {
+pub fn counted(count: u64, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count), if count == 1 { "" } else { "s" })
 }
 

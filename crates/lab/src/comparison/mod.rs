@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use serde::Serialize;
 use tcpwhy_simulate::link::Ends;
-use tcpwhy_wire::{Packet, TcpFlags, Transport};
+use tcpwhy_wire::{Packet, TcpFlags};
 
 use crate::capture::Vantage;
 use crate::corpus::{self, Run, Traffic};
@@ -180,7 +180,7 @@ fn sent(packets: &[Packet], wanted: impl Fn(&tcpwhy_wire::Tcp) -> bool) -> Vec<S
     let mut said = Vec::new();
     let Some(client) = packets.first().map(|packet| packet.source) else { return said };
     for packet in packets {
-        let Transport::Tcp(tcp) = &packet.transport else { continue };
+        let Some(tcp) = packet.tcp() else { continue };
         let is_clients = packet.source == client;
         if tcp.flags.has(TcpFlags::SYN) {
             first.insert(is_clients, tcp.seq);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use tcpwhy_diagnose::report::Source;
-use tcpwhy_wire::{Packet, Socket, Tcp, TcpFlags, Transport};
+use tcpwhy_wire::{Packet, Socket};
 
 use super::figures;
 use crate::capture::Capture;
@@ -50,7 +50,7 @@ pub(crate) fn silences(packets: &[Packet]) -> Silences {
     let mut silences = Silences::default();
     let mut connections: HashMap<(Socket, Socket), Last> = HashMap::new();
     for packet in packets {
-        let Some(tcp) = tcp_of(packet) else { continue };
+        let Some(tcp) = packet.tcp() else { continue };
         let ends = (packet.source.min(packet.destination), packet.source.max(packet.destination));
         let last = connections.entry(ends).or_insert(Last { time: packet.time, ended: None });
         let silent = packet.time - last.time;
@@ -63,25 +63,11 @@ pub(crate) fn silences(packets: &[Packet]) -> Silences {
             silences.by_ack += 1;
         } else if silent >= SILENCE && tcp.payload_len > 0 {
             silences.lengths.push(silent as f64 / 1e6);
-        } else if silent >= SILENCE && is_pure_ack(tcp) {
+        } else if silent >= SILENCE && tcp.is_pure_ack() {
             last.ended = Some((silent, packet.source, packet.time));
         }
     }
     silences
-}
-
-/// The packet's TCP header.
-pub(crate) fn tcp_of(packet: &Packet) -> Option<&Tcp> {
-    match &packet.transport {
-        Transport::Tcp(tcp) => Some(tcp),
-        Transport::Udp(_) => None,
-    }
-}
-
-/// Whether a segment does nothing but acknowledge.
-pub(crate) fn is_pure_ack(tcp: &Tcp) -> bool {
-    let other = TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST;
-    tcp.payload_len == 0 && tcp.flags.has(TcpFlags::ACK) && !tcp.flags.has(other)
 }
 
 /// The costliest finding of tcpwhy in a capture, with what it cost; a dash if nothing cost anything. Programs
@@ -102,6 +88,7 @@ pub(crate) fn finding(capture: Option<&Capture>) -> String {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use tcpwhy_wire::{Tcp, TcpFlags, Transport};
 
     /// A TCP packet between ports 1 (the client) and 2, at `us`.
     pub(crate) fn packet(us: i64, from: u16, flags: u16, payload_len: u32) -> Packet {
@@ -140,22 +127,5 @@ pub(crate) mod tests {
         assert_eq!(found, Silences { lengths: vec![40.0, 30.0], by_ack: 1 });
         assert!(found.in_words().starts_with("2 silences of 40.0 ms"), "{}", found.in_words());
         assert_eq!(silences(&[]).in_words(), "no silence");
-    }
-
-    #[test]
-    fn only_bare_acks_are_pure() {
-        for (flags, payload, pure) in [
-            (TcpFlags::ACK, 0, true),
-            (TcpFlags::ACK, 1, false),
-            (TcpFlags::ACK | TcpFlags::SYN, 0, false),
-            (TcpFlags::ACK | TcpFlags::FIN, 0, false),
-            (TcpFlags::RST, 0, false),
-        ] {
-            assert_eq!(
-                is_pure_ack(tcp_of(&packet(0, 1, flags, payload)).unwrap()),
-                pure,
-                "{flags:#x} {payload}"
-            );
-        }
     }
 }

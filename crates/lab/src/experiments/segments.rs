@@ -3,7 +3,6 @@
 use tcpwhy_wire::{Packet, Tcp, TcpFlags};
 
 use super::figures::picture;
-use super::seen::tcp_of;
 use crate::clock::ms_between;
 
 /// A picture in which empty cells show as a baseline, so that columns of pictures line up.
@@ -45,7 +44,7 @@ impl Seen {
 /// sent it.
 pub(crate) fn with_server(packet: &Packet, port: u16) -> Option<(&Tcp, bool)> {
     let (from, to) = (packet.source.port == port, packet.destination.port == port);
-    tcp_of(packet).filter(|_| from || to).map(|tcp| (tcp, from))
+    packet.tcp().filter(|_| from || to).map(|tcp| (tcp, from))
 }
 
 /// The transfer of the server that listens on `port`; the capture has one connection to it, from its handshake

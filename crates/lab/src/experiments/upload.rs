@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use tcpwhy_simulate::link::{Ends, Settings};
-use tcpwhy_wire::{Packet, Socket, TcpFlags};
+use tcpwhy_wire::{Packet, Socket};
 
-use super::seen::{is_pure_ack, tcp_of};
 use super::{Claim, Outcome, Table, Verdict};
 use crate::capture::{Capture, Vantage};
 use crate::lab::Lab;
@@ -147,9 +146,7 @@ fn upload_over(lab: &Lab<'_>, options: &Options, name: &'static str, path: &Path
 
 /// The server: who the first SYN went to.
 fn server_of(packets: &[Packet]) -> Option<Socket> {
-    let is_syn = |packet: &&Packet| {
-        tcp_of(packet).is_some_and(|tcp| tcp.flags.has(TcpFlags::SYN) && !tcp.flags.has(TcpFlags::ACK))
-    };
+    let is_syn = |packet: &&Packet| packet.tcp().is_some_and(|tcp| tcp.flags.are_opening());
     packets.iter().find(is_syn).map(|packet| packet.destination)
 }
 
@@ -164,7 +161,7 @@ fn tally(packets: &[Packet], mtu: u32) -> Tally {
     let mut tally = Tally::default();
     let Some(server) = server_of(packets) else { return tally };
     for packet in packets {
-        let Some(tcp) = tcp_of(packet) else { continue };
+        let Some(tcp) = packet.tcp() else { continue };
         let bytes = ip_bytes(tcp.payload_len);
         tally.largest = tally.largest.max(bytes);
         tally.above += u64::from(bytes > mtu);
@@ -173,7 +170,7 @@ fn tally(packets: &[Packet], mtu: u32) -> Tally {
             tally.bytes_up += u64::from(bytes);
         } else if packet.source == server {
             tally.down += 1;
-            tally.acks += u64::from(is_pure_ack(tcp));
+            tally.acks += u64::from(tcp.is_pure_ack());
             tally.bytes_down += u64::from(bytes);
         }
     }
@@ -326,6 +323,7 @@ fn chatty(off: &Run) -> Claim {
 mod tests {
     use super::super::seen::tests::packet;
     use super::*;
+    use tcpwhy_wire::TcpFlags;
 
     /// A handshake, then data and ACKs over 20 µs: four segments up, one of them large, two ACKs and "OK" down.
     fn packets() -> Vec<Packet> {
@@ -384,7 +382,7 @@ mod tests {
     fn small_only() -> Vec<Packet> {
         packets()
             .into_iter()
-            .filter(|packet| tcp_of(packet).is_some_and(|tcp| tcp.payload_len < 2000))
+            .filter(|packet| packet.tcp().is_some_and(|tcp| tcp.payload_len < 2000))
             .collect()
     }
 

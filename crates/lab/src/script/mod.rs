@@ -119,7 +119,7 @@ impl Host for Kernel {
     }
 
     fn deliver(&mut self, arrival: &OnWire) {
-        let opening = arrival.tcp.flags.0 & (TcpFlags::SYN | TcpFlags::ACK) == TcpFlags::SYN;
+        let opening = arrival.tcp.flags.are_opening();
         if opening && self.under_way {
             self.connection = Ports { local: SERVER, remote: self.connection.remote.wrapping_add(1) };
         }

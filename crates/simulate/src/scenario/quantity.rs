@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde::Deserializer;
 use serde::de::{Error, Visitor};
 
-/// Longer is a slip of the keyboard.
-const LONGEST: Duration = Duration::from_secs(3_600);
-/// More is a slip of the keyboard too, and every segment of it takes memory. Bytes.
+use crate::units;
+
+/// More is a slip of the keyboard, and every segment of it takes memory. Bytes.
 const MOST_BYTES: u64 = 100_000_000;
 
 /// `22 ms`, `1.5 s`, `300 us`.
@@ -34,18 +34,14 @@ pub(super) trait Written: Sized {
 
 impl Written for Time {
     fn read(text: &str) -> Result<Self, String> {
-        let units = [("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0)];
-        let seconds = number_and_unit(text, &units, "22 ms, 1.5 s or 300 us")?;
-        let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| *time <= LONGEST);
-        time.map(Self).ok_or_else(|| format!("{text} is longer than an hour"))
+        let seconds = units::seconds(text).ok_or_else(|| wrong(text, "22 ms, 1.5 s or 300 us"))?;
+        units::up_to_an_hour(seconds).map(Self).ok_or_else(|| format!("{text} is longer than an hour"))
     }
 }
 
 impl Written for Rate {
     fn read(text: &str) -> Result<Self, String> {
-        let lower = text.to_ascii_lowercase();
-        let units = [("bit", 1.0), ("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9)];
-        let bits = number_and_unit(lower.trim_end_matches("/s"), &units, "440 kbit, 1.5 mbit or 1 gbit")?;
+        let bits = units::bits_a_second(text).ok_or_else(|| wrong(text, "440 kbit, 1.5 mbit or 1 gbit"))?;
         // A hundred gigabits are more than any simulated endpoint needs.
         let most = 1e11;
         if (1.0..=most).contains(&bits) { Ok(Self(bits as u64)) } else { Err(format!("no link has {text}")) }
@@ -54,24 +50,7 @@ impl Written for Rate {
 
 impl Written for Bytes {
     fn read(text: &str) -> Result<Self, String> {
-        let units = [
-            ("", 1.0),
-            ("B", 1.0),
-            ("bytes", 1.0),
-            ("byte", 1.0),
-            ("kB", 1e3),
-            ("KB", 1e3),
-            ("KiB", 1_024.0),
-            ("MB", 1e6),
-            ("MiB", 1_048_576.0),
-        ];
-        let bytes = number_and_unit(text, &units, "12 B, 100 KB or 64 KiB")?;
-        Self::within(bytes)
-    }
-}
-
-impl Bytes {
-    fn within(bytes: f64) -> Result<Self, String> {
+        let bytes = units::bytes(text).ok_or_else(|| wrong(text, "12 B, 100 KB or 64 KiB"))?;
         let most = MOST_BYTES as f64;
         let is_fit = (1.0..=most).contains(&bytes);
         if is_fit { Ok(Self(bytes.round() as u64)) } else { Err("from 1 B to 100 MB".to_owned()) }
@@ -80,21 +59,13 @@ impl Bytes {
 
 impl Written for Share {
     fn read(text: &str) -> Result<Self, String> {
-        let percent = number_and_unit(text, &[("%", 1.0)], "1 % or 0.5 %")?;
-        if percent <= 100.0 { Ok(Self(percent / 100.0)) } else { Err(format!("{text} is more than all")) }
+        let share = units::share(text).ok_or_else(|| wrong(text, "1 % or 0.5 %"))?;
+        if share <= 1.0 { Ok(Self(share)) } else { Err(format!("{text} is more than all")) }
     }
 }
 
-/// The number before the unit, times what the unit stands for.
-fn number_and_unit(text: &str, units: &[(&str, f64)], examples: &str) -> Result<f64, String> {
-    let text = text.trim();
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    let wrong =
-        || format!("`{}` is not understood: try {examples}", text.chars().take(40).collect::<String>());
-    let number: f64 = number.parse().map_err(|_| wrong())?;
-    let (_, factor) = units.iter().find(|(name, _)| *name == unit.trim_start()).ok_or_else(wrong)?;
-    Ok(number * factor)
+fn wrong(text: &str, examples: &str) -> String {
+    format!("`{}` is not understood: try {examples}", text.trim().chars().take(40).collect::<String>())
 }
 
 struct Text(&'static str);

@@ -12,6 +12,7 @@ use super::host::OnWire;
 use super::outcome::Difference;
 use super::show;
 use super::syntax::{EcnBits, Options, Segment};
+use crate::tcp::Ecn;
 
 /// What the numbers of the stack under test are ahead of the script's.
 #[derive(Clone, Debug, Default)]
@@ -102,12 +103,12 @@ pub(super) fn header(segment: &Segment) -> Tcp {
     }
 }
 
-fn ecn(bits: Option<EcnBits>) -> u8 {
+fn ecn(bits: Option<EcnBits>) -> Ecn {
     match bits {
-        None | Some(EcnBits::None) => 0,
-        Some(EcnBits::Ect1) => 1,
-        Some(EcnBits::Ect0 | EcnBits::Either) => 2,
-        Some(EcnBits::Ce) => 3,
+        None | Some(EcnBits::None) => Ecn::NotCapable,
+        Some(EcnBits::Ect1) => Ecn::Ect1,
+        Some(EcnBits::Ect0 | EcnBits::Either) => Ecn::Ect0,
+        Some(EcnBits::Ce) => Ecn::Ce,
     }
 }
 
@@ -134,11 +135,11 @@ pub(super) fn differences(expected: &Segment, actual: &OnWire) -> Vec<Difference
     list
 }
 
-fn ecn_difference(expected: Option<EcnBits>, actual: u8) -> Option<Difference> {
+fn ecn_difference(expected: Option<EcnBits>, actual: Ecn) -> Option<Difference> {
     let expected = expected?;
-    let agrees = actual == ecn(Some(expected)) || (expected == EcnBits::Either && actual == 1);
-    let name = |bits| ["noecn", "ect1", "ect0", "ce"].get(usize::from(bits)).copied().unwrap_or_default();
-    let (wanted, was) = (name(ecn(Some(expected))).to_owned(), name(actual).to_owned());
+    let wanted = ecn(Some(expected));
+    let agrees = actual == wanted || (expected == EcnBits::Either && actual == Ecn::Ect1);
+    let (wanted, was) = (show::ecn(wanted).to_owned(), show::ecn(actual).to_owned());
     (!agrees).then_some(Difference { field: "ecn", expected: wanted, actual: was })
 }
 

@@ -1,8 +1,7 @@
 //! Where a script runs: a simulated endpoint, or anything else that has sockets and sends segments.
 
-use tcpwhy_wire::Tcp;
-
 use super::request::Request;
+use crate::tcp::Segment;
 
 /// What a script needs of the TCP under test. Times are ns after the script's beginning.
 pub trait Host {
@@ -36,14 +35,8 @@ pub enum Step {
     Reached,
 }
 
-/// A segment with its IP header's ECN bits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OnWire {
-    /// The header, in the sequence numbers that really are on the wire.
-    pub tcp: Tcp,
-    /// The last two bits of the type of service (RFC 3168 section 5).
-    pub ecn: u8,
-}
+/// A segment with its ECN field, in the sequence numbers that really are on the wire; the script has its own.
+pub type OnWire = Segment;
 
 /// What a call brought.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -143,7 +143,7 @@ impl<'a, H: Host> Runner<'a, H> {
 
     fn receive(&mut self, event: &Event, segment: &Segment) -> Result<(), Stop> {
         foreign_parts(event, segment)?;
-        if segment.flags.0 & (TcpFlags::SYN | TcpFlags::ACK) == TcpFlags::SYN {
+        if segment.flags.are_opening() {
             self.mapping.begin();
         }
         let arrival = self.mapping.to_wire(segment);

@@ -4,16 +4,15 @@ use std::fmt::Write;
 
 use tcpwhy_wire::{Tcp, TcpFlags, TcpOptions};
 
+use crate::tcp::Ecn;
+
 /// `0.104000 > P. 1:1001(1000) ack 1 win 257 <nop,nop,TS val 100 ecr 0>`
-pub(super) fn line(time: Option<u64>, direction: char, tcp: &Tcp, ecn: Option<u8>) -> String {
+pub(super) fn line(time: Option<u64>, direction: char, tcp: &Tcp, ecn: Option<Ecn>) -> String {
     let mut text = time.map_or_else(String::new, |time| format!("{} ", seconds(time)));
     text.push(direction);
     text.push(' ');
-    match ecn {
-        Some(0) | None => {}
-        Some(1) => text.push_str("[ect1] "),
-        Some(2) => text.push_str("[ect0] "),
-        Some(_) => text.push_str("[ce] "),
+    if let Some(bits) = ecn.filter(|bits| *bits != Ecn::NotCapable) {
+        let _ = write!(text, "[{}] ", self::ecn(bits));
     }
     text.push_str(&header(tcp));
     let options = options(&tcp.options);
@@ -21,6 +20,16 @@ pub(super) fn line(time: Option<u64>, direction: char, tcp: &Tcp, ecn: Option<u8
         let _ = write!(text, " <{options}>");
     }
     text
+}
+
+/// The ECN field as scripts call it.
+pub(super) fn ecn(bits: Ecn) -> &'static str {
+    match bits {
+        Ecn::NotCapable => "noecn",
+        Ecn::Ect1 => "ect1",
+        Ecn::Ect0 => "ect0",
+        Ecn::Ce => "ce",
+    }
 }
 
 /// ns as seconds with six places.

@@ -11,7 +11,7 @@ use super::request::{OptionValue, Request};
 use super::run::run_on;
 use super::syntax::Script;
 use super::{fields, settings};
-use crate::tcp::{Ecn, Endpoint, Segment, SocketOption, Stack, State};
+use crate::tcp::{Endpoint, SocketOption, Stack, State};
 
 /// The largest send buffer, and so the most that is in flight: a script may ask for any. Linux's own largest is 4 MiB
 /// (`tcp_wmem`).
@@ -83,7 +83,7 @@ impl Host for Simulated {
     }
 
     fn deliver(&mut self, arrival: &OnWire) {
-        let opening = arrival.tcp.flags.0 & (TcpFlags::SYN | TcpFlags::ACK) == TcpFlags::SYN;
+        let opening = arrival.tcp.flags.are_opening();
         let is_new = self.current.is_none_or(|place| self.connections[place].under_way);
         if opening && is_new && self.listener().is_some() {
             self.meet();
@@ -180,15 +180,10 @@ impl Simulated {
         let connection = &mut self.connections[place];
         connection.under_way |= !opening;
         let before = connection.endpoint.state();
-        let ecn = match arrival.ecn {
-            0 => Ecn::NotCapable,
-            1 => Ecn::Ect1,
-            2 => Ecn::Ect0,
-            _ => Ecn::Ce,
-        };
-        let mut tcp = arrival.tcp;
-        tcp.options.mss = tcp.options.mss.map(|mss| mss.max(SMALLEST_MSS));
-        connection.endpoint.handle_segment(self.now, &Segment { tcp, ecn });
+        let mut segment = *arrival;
+        let mss = &mut segment.tcp.options.mss;
+        *mss = mss.map(|mss| mss.max(SMALLEST_MSS));
+        connection.endpoint.handle_segment(self.now, &segment);
         if connection.endpoint.state() == State::Closed && arrival.tcp.flags.has(TcpFlags::RST) {
             connection.error = Some(match before {
                 State::SynSent => "ECONNREFUSED",
@@ -214,13 +209,7 @@ impl Simulated {
     fn collect(&mut self, place: usize) {
         while let Some(segment) = self.connections[place].endpoint.poll_transmit() {
             if self.current == Some(place) && self.sent.len() < MOST_UNREAD {
-                let ecn = match segment.ecn {
-                    Ecn::NotCapable => 0,
-                    Ecn::Ect1 => 1,
-                    Ecn::Ect0 => 2,
-                    Ecn::Ce => 3,
-                };
-                self.sent.push_back((self.now, OnWire { tcp: segment.tcp, ecn }));
+                self.sent.push_back((self.now, segment));
             }
         }
     }

@@ -25,6 +25,18 @@ pub enum Ecn {
     Ce,
 }
 
+impl Ecn {
+    /// The last two bits of an IPv4 header's type of service.
+    pub fn of_type_of_service(octet: u8) -> Self {
+        match octet & 3 {
+            0 => Self::NotCapable,
+            1 => Self::Ect1,
+            2 => Self::Ect0,
+            _ => Self::Ce,
+        }
+    }
+}
+
 /// Bytes of an IPv4 header without options.
 const IPV4_HEADER: usize = 20;
 /// Bytes of a TCP header without options.
@@ -66,7 +78,6 @@ impl Segment {
 
     /// Whether it does nothing but acknowledge.
     pub fn is_pure_ack(&self) -> bool {
-        let control = TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST;
-        self.tcp.payload_len == 0 && self.has(TcpFlags::ACK) && !self.tcp.flags.has(control)
+        self.tcp.is_pure_ack()
     }
 }

@@ -129,7 +129,8 @@ fn widest(units: &[Unit]) -> Slack {
     (-half, half)
 }
 
-/// The roundest duration from `least` to `most` ns: people set timers in round numbers.
+/// The roundest duration from `least` to `most` ns: people set timers in round numbers. The diagnosis dates updates by
+/// the same rule (its `flow/rhythm.rs`); it and the simulator share packets only, and `whatif` takes no diagnosis.
 fn roundest(least: i64, most: i64) -> i64 {
     let mut step = 1_000_000_000;
     while step > 1 {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tcpwhy_wire::{Address, Packet, Socket, Tcp, TcpFlags, TcpOptions, Transport};
+use tcpwhy_wire::{Address, Packet, Socket, Tcp, TcpFlags, TcpOptions};
 
 use super::Unfit;
 use crate::tcp::from_wire;
@@ -73,13 +73,8 @@ impl Trace {
         if packets.len() > MOST_PACKETS {
             return Err(Unfit::TooLong);
         }
-        let segments: Vec<(&Packet, &Tcp)> = packets
-            .iter()
-            .filter_map(|packet| match &packet.transport {
-                Transport::Tcp(tcp) => Some((packet, tcp)),
-                Transport::Udp(_) => None,
-            })
-            .collect();
+        let segments: Vec<(&Packet, &Tcp)> =
+            packets.iter().filter_map(|packet| Some((packet, packet.tcp()?))).collect();
         let (client, syns) = handshake(&segments)?;
         let offered = syns.map(|tcp| tcp.options);
         let scales = match offered.map(|options| options.window_scale) {
@@ -110,9 +105,9 @@ pub fn connections(packets: &[Packet]) -> Vec<Vec<Packet>> {
     let mut latest: HashMap<(End, End), (usize, Option<u32>)> = HashMap::new();
     let mut all: Vec<Vec<Packet>> = Vec::new();
     for packet in packets {
-        let Transport::Tcp(tcp) = &packet.transport else { continue };
+        let Some(tcp) = packet.tcp() else { continue };
         let [one, other] = [packet.source, packet.destination].map(|end| (end.address, end.port));
-        let syn = (tcp.flags.0 & (TcpFlags::SYN | TcpFlags::ACK) == TcpFlags::SYN).then_some(tcp.seq);
+        let syn = tcp.flags.are_opening().then_some(tcp.seq);
         let known = latest.entry((one.min(other), one.max(other))).or_insert((usize::MAX, None));
         let is_another = syn.is_some() && known.1.is_some() && syn != known.1;
         if known.0 == usize::MAX || is_another {

@@ -1,15 +1,19 @@
 //! Simulated segments as captured ones.
 
-use etherparse::{Ipv4Header, PacketBuilder, TcpHeader, TcpOptionElement, ip_number};
+use etherparse::{
+    IpEcn, IpHeaders, Ipv4Extensions, Ipv4Header, PacketBuilder, TcpHeader, TcpOptionElement, ip_number,
+};
 use tcpwhy_wire::{Address, Packet, Socket, TcpFlags, Transport};
 
 use super::{Seen, Side};
-use crate::tcp::{Ecn, Segment};
+use crate::tcp::Segment;
 
 /// The client's address and port, from the network of documentation (RFC 5737).
 pub const CLIENT: ([u8; 4], u16) = ([192, 0, 2, 1], 40_000);
 /// The server's.
 pub const SERVER: ([u8; 4], u16) = ([192, 0, 2, 2], 80);
+/// Time to live, that of Linux.
+const HOPS: u8 = 64;
 
 /// What a capture at that interface shows of it, `number` being its place from 1. The identification counts the
 /// sender's packets, as Linux does for a connection.
@@ -34,32 +38,36 @@ fn ends(from: Side) -> (([u8; 4], u16), ([u8; 4], u16)) {
     }
 }
 
-/// The raw IPv4 packet (link type RAW) with right checksums; its payload is zeros. Its identification counts its
-/// sender's packets, modulo 2^16, as Linux does for a connection.
+/// The raw IPv4 packet (link type RAW) of it. Its identification counts its sender's packets, modulo 2^16, as Linux does
+/// for a connection.
 pub fn frame(seen: &Seen) -> Vec<u8> {
     let (source, destination) = ends(seen.from);
-    let segment = &seen.segment;
-    let mut ip = Ipv4Header::new(0, 64, ip_number::TCP, source.0, destination.0).unwrap_or_default();
-    ip.identification = seen.number as u16;
-    ip.dont_fragment = true;
-    let ecn = match segment.ecn {
-        Ecn::NotCapable => etherparse::IpEcn::ZERO,
-        Ecn::Ect1 => etherparse::IpEcn::ONE,
-        Ecn::Ect0 => etherparse::IpEcn::TWO,
-        Ecn::Ce => etherparse::IpEcn::THREE,
-    };
-    ip.ecn = ecn;
-    let tcp = header(segment, source.1, destination.1);
-    let payload = vec![0; segment.tcp.payload_len as usize];
-    let builder = PacketBuilder::ip(etherparse::IpHeaders::Ipv4(ip, etherparse::Ipv4Extensions::default()));
-    let builder = builder.tcp_header(tcp);
-    let mut bytes = Vec::with_capacity(builder.size(payload.len()));
-    // Writing into memory fails only where a length does not fit its field; no segment is that long.
-    builder.write(&mut bytes, &payload).unwrap_or_default();
-    bytes
+    // No endpoint sends more options than fit, or as long a segment.
+    ipv4_packet(&seen.segment, source, destination, seen.number as u16).unwrap_or_default()
 }
 
-fn header(segment: &Segment, source: u16, destination: u16) -> TcpHeader {
+/// The IPv4 packet that carries `segment` from one address and port to another, with right checksums; its payload is
+/// zeros, and its options are laid out as Linux does. `None` where they take more than the 40 bytes that a TCP header has
+/// for them, or where the packet is longer than 65,535 bytes.
+pub fn ipv4_packet(
+    segment: &Segment,
+    source: ([u8; 4], u16),
+    destination: ([u8; 4], u16),
+    identification: u16,
+) -> Option<Vec<u8>> {
+    let mut ip = Ipv4Header::new(0, HOPS, ip_number::TCP, source.0, destination.0).ok()?;
+    ip.identification = identification;
+    ip.dont_fragment = true;
+    ip.ecn = IpEcn::try_new(segment.ecn as u8).ok()?;
+    let ip = IpHeaders::Ipv4(ip, Ipv4Extensions::default());
+    let payload = vec![0; segment.tcp.payload_len as usize];
+    let mut bytes = Vec::with_capacity(segment.packet_len());
+    let builder = PacketBuilder::ip(ip).tcp_header(header(segment, source.1, destination.1)?);
+    builder.write(&mut bytes, &payload).ok()?;
+    Some(bytes)
+}
+
+fn header(segment: &Segment, source: u16, destination: u16) -> Option<TcpHeader> {
     let tcp = &segment.tcp;
     let has = |bit| tcp.flags.has(bit);
     let mut header = TcpHeader::new(source, destination, tcp.seq, tcp.window);
@@ -71,9 +79,8 @@ fn header(segment: &Segment, source: u16, destination: u16) -> TcpHeader {
     header.ack = has(TcpFlags::ACK);
     header.ece = has(TcpFlags::ECE);
     header.cwr = has(TcpFlags::CWR);
-    // At most 40 bytes by construction; without them the segment is still readable.
-    header.set_options(&options(segment)).unwrap_or_default();
-    header
+    header.set_options(&options(segment)).ok()?;
+    Some(header)
 }
 
 /// The options laid out as Linux does, so that they take as many bytes as [`Segment::options_len`] says.

@@ -6,7 +6,7 @@
 mod frame;
 mod program;
 
-pub use frame::{CLIENT, SERVER, frame, packet};
+pub use frame::{CLIENT, SERVER, frame, ipv4_packet, packet};
 use program::Running;
 pub use program::{Act, Log, Program, Reader, Step, When, Written};
 
@@ -256,15 +256,16 @@ impl World {
                 host.sent += 1;
                 let number = host.sent;
                 host.seen.push(Seen { time: self.now, from: side, number, segment });
-                let of_link = of_link(&segment, side);
-                self.link.handle_packet(self.now, side.direction(), of_link, Numbered { number, segment });
+                let known = on_link(&segment);
+                self.link.handle_packet(self.now, side.direction(), known, Numbered { number, segment });
             }
         }
     }
 }
 
-/// What the link must know of a segment. There is one connection, so its name does not matter.
-fn of_link(segment: &Segment, _from: Side) -> link::Segment {
+/// What the link must know of a segment, as if it had read it off the packet. Its connection is number 0: where there is
+/// only one, that does not matter.
+pub fn on_link(segment: &Segment) -> link::Segment {
     let has = |bit| segment.has(bit);
     link::Segment {
         len: segment.packet_len(),

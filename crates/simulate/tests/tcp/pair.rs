@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use tcpwhy_simulate::link::{self, Direction, Ends, Link};
+use tcpwhy_simulate::link::{Direction, Ends, Link};
 use tcpwhy_simulate::tcp::{Ecn, Endpoint, Segment, Stack};
-use tcpwhy_wire::TcpFlags;
+use tcpwhy_simulate::world::on_link;
 
 pub(crate) const MS: u64 = 1_000_000;
 
@@ -126,7 +126,7 @@ impl Pair {
                 },
             };
             self.sent.push(Sent { time: self.now, from: side, segment });
-            self.link.handle_packet(self.now, direction, of_link(&segment), segment);
+            self.link.handle_packet(self.now, direction, on_link(&segment), segment);
         }
     }
 
@@ -153,23 +153,4 @@ impl Sent {
     pub(crate) fn has(&self, flags: u16) -> bool {
         self.segment.has(flags)
     }
-}
-
-/// What the link must know of a segment.
-pub(crate) fn of_link(segment: &Segment) -> link::Segment {
-    let tcp = link::Tcp {
-        seq: segment.tcp.seq,
-        ack: segment.tcp.ack,
-        window: segment.tcp.window,
-        payload: segment.tcp.payload_len,
-        options: segment.options_len(),
-        mss: segment.tcp.options.mss,
-        syn: segment.has(TcpFlags::SYN),
-        fin: segment.has(TcpFlags::FIN),
-        rst: segment.has(TcpFlags::RST),
-        psh: segment.has(TcpFlags::PSH),
-        ack_flag: segment.has(TcpFlags::ACK),
-        ..link::Tcp::default()
-    };
-    link::Segment { len: segment.packet_len(), ecn_capable: segment.ecn != Ecn::NotCapable, tcp: Some(tcp) }
 }
