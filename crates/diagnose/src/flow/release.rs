@@ -171,7 +171,9 @@ impl Connection {
             && reaction >= fastest_reaction(part)
             && !self.went_on_since(end, half.small.acked_at())
             && now - half.small.sent_at >= SHORTEST_HOLD
-            && self.halves[1 - end].sent_at <= half.small.acked_at();
+            && self.halves[1 - end].sent_at <= half.small.acked_at()
+            && (half.holds.is_some()
+                || reaction <= self.time_on_path_from(end, len) + part + part / 16 + RELEASE_TOLERANCE);
         if fits && half.nodelay > 0 {
             self.halves[end].nodelay -= 1;
             return false;
