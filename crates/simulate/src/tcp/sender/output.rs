@@ -97,15 +97,20 @@ impl Sender {
         if payload + u64::from(fin) > self.peer.edge.saturating_sub(self.next) {
             return Err(Wait::ReceiveWindow);
         }
+        let end = self.next + payload;
+        let may_leave = if payload < mss && !fin && end > self.pushed_end {
+            self.may_leave_small(now, payload, more, idle_before)
+        } else {
+            Ok(())
+        };
         let recovering = self.repairing.state() >= CongestionState::Recovery;
         let rests = !self.settings.new_data_in_recovery && self.repairing.has_holes(self.una);
         if rests || !self.has_window(payload) {
-            return Err(if recovering { Wait::Recovery } else { Wait::CongestionWindow });
+            let full = if recovering { Wait::Recovery } else { Wait::CongestionWindow };
+            // What both hold back Nagle's algorithm would hold in any window.
+            return Err(if may_leave == Err(Wait::Nagle) && !recovering { Wait::Nagle } else { full });
         }
-        let end = self.next + payload;
-        if payload < mss && !fin && end > self.pushed_end {
-            self.may_leave_small(now, payload, more, idle_before)?;
-        }
+        may_leave?;
         let next_push = self.pushes.partition_point(|push| *push <= self.next);
         let push = self.pushes.get(next_push).is_some_and(|push| *push <= end);
         Ok(Sent { end: end + u64::from(fin), fin, push, ..Self::sent(self.next, now) })
