@@ -18,10 +18,13 @@ rule! {
     /// path runs empty until the next ACK: no more than the buffer goes out each round trip.
     ///
     /// ## How it is detected
-    /// Captured at the sender: nothing left for most of a round trip, a pure ACK came, and full segments left within a
-    /// millisecond; the receiver's window had room, and no program had answered. One of three things then tells that the
+    /// Nothing left for most of a round trip, a pure ACK came, and full segments left as soon as that can have reached
+    /// the sender; the receiver's window had room, and no program had answered. One of four things then tells that the
     /// congestion window was not what stopped it:
     ///
+    /// - The segment before each of two stops in a row, or a small one before a single stop, was pushed. A sender pushes
+    ///   what empties its buffer; behind a full congestion window it has more. (It does not count where all segments are
+    ///   pushed, nor behind a flight of half the largest window, where Linux pushes in any case.)
     /// - ACKs for two segments and more had come a millisecond earlier, and the sender did not use the room. A
     ///   sender that waits for its congestion window goes on with the first ACK; one whose program waits in `write()` goes on
     ///   when a part of the buffer is free.
@@ -30,7 +33,7 @@ rule! {
     /// - It stopped with the same amount on its way, within a segment, more than eight rounds in a row, where a congestion
     ///   window would have grown.
     ///
-    /// Rounds before the proof stay with `slow-start` or the ledger's `cwnd`; the rest is on `rwnd`, the line of
+    /// The first is seen from everywhere, the others only where the capture was made at the sender. Rounds before the proof stay with `slow-start` or the ledger's `cwnd`; the rest is on `rwnd`, the line of
     /// buffers. With the receiver's window full it is `small-receive-window`.
     ///
     /// A program cannot see ACKs, so one that keeps a window of its own goes on with answers and is not meant
@@ -92,41 +95,52 @@ fn finding(subject: &Subject<'_>, end: End, tally: &Tally, buffer: &Buffer) -> F
 }
 
 fn summary(subject: &Subject<'_>, end: End, tally: &Tally, buffer: &Buffer, is_level: bool) -> String {
-    let amount = if buffer.most - buffer.least <= u64::from(subject.half(end).full_size()) {
-        counted(buffer.most, "byte")
-    } else {
-        format!("{} to {}", super::subject::grouped(buffer.least), counted(buffer.most, "byte"))
-    };
-    let proof = if is_level {
-        "That amount does not grow as a congestion window would; a clamped one would look the same."
-            .to_owned()
-    } else if buffer.unanswered > 0 {
-        format!(
-            "The congestion window is not what stopped it: {} ACKs had made room before, and it did not use that.",
-            times(u64::from(buffer.unanswered))
-        )
-    } else {
-        format!(
-            "The congestion window is not what stopped it: it had allowed {} before, and nothing was lost since.",
-            counted(buffer.allowed, "byte")
-        )
-    };
     format!(
-        "{} stopped {} and went on with {amount} still in flight, although {} had offered more: {} in all, {} of the \
-         connection's life. {proof}",
+        "{} stopped {} and went on {}, although {} had offered more: {} in all, {} of the connection's life. {}",
         subject.capital(end),
         times(tally.count),
+        went_on_with(buffer, u64::from(subject.half(end).full_size())),
         subject.who(1 - end),
         human(tally.total),
         percent(tally.total, subject.duration()),
+        proof(buffer, is_level),
     )
+}
+
+/// What was on its way when it went on; from afar that cannot be seen, but what a flight was.
+fn went_on_with(buffer: &Buffer, full: u64) -> String {
+    match buffer.most - buffer.least {
+        _ if buffer.stops == 0 => {
+            format!("a round trip after flights of at most {}", counted(buffer.most_sent, "byte"))
+        }
+        spread if spread <= full => format!("with {} still in flight", counted(buffer.most, "byte")),
+        _ => {
+            let least = super::subject::grouped(buffer.least);
+            format!("with {least} to {} still in flight", counted(buffer.most, "byte"))
+        }
+    }
+}
+
+fn proof(buffer: &Buffer, is_level: bool) -> String {
+    if is_level {
+        return "That amount does not grow as a congestion window would; a clamped one would look the same."
+            .to_owned();
+    }
+    let shown = if buffer.unanswered > 0 {
+        format!("{} ACKs had made room before, and it did not use that.", times(u64::from(buffer.unanswered)))
+    } else if buffer.emptied > 0 {
+        format!("{} it had just pushed the last of what it had to send.", times(u64::from(buffer.emptied)))
+    } else {
+        format!("it had allowed {} before, and nothing was lost since.", counted(buffer.allowed, "byte"))
+    };
+    format!("The congestion window is not what stopped it: {shown}")
 }
 
 fn fixes(subject: &Subject<'_>, end: End, buffer: &Buffer) -> Vec<Fix> {
     let side = subject.side_name(end);
     let base = subject.connection.base_round_trip().unwrap_or(0);
     let wanted = (super::windows::TARGET_RATE / 8).saturating_mul(base / 1_000) / 1_000_000 * BUFFER_SHARE;
-    let wanted = wanted.max(BUFFER_SHARE * buffer.most.min(1 << 40) as i64);
+    let wanted = wanted.max(BUFFER_SHARE * buffer.most.max(buffer.most_sent).min(1 << 40) as i64);
     vec![
         Fix {
             title: format!("Let the {side}'s kernel size its send buffer"),
@@ -190,6 +204,41 @@ mod tests {
         assert_eq!(found.len(), 1);
         assert!(found[0].confidence < 0.8, "{found:?}");
         assert!(found[0].summary.contains("a clamped one would look the same"), "{}", found[0].summary);
+    }
+
+    /// Flights of four segments, of which the last one is pushed or not, each ACKed a round trip later; captured at the
+    /// receiver.
+    fn flights_from_afar(count: u64, pushed: &str) -> String {
+        let mut talk = Talk::near_server(40_000);
+        for number in 0..count {
+            let (start, first) = (41_000 + 40_100 * number, number * 5_840 + 1);
+            for part in 0..4 {
+                let flags = if part == 3 { pushed } else { "." };
+                let seq = first + part * 1_460;
+                talk.line(
+                    start + 10 * part,
+                    true,
+                    &format!("[{flags}], seq {seq}:{}, ack 1, win 502, length 1460", seq + 1_460),
+                );
+            }
+            talk.ack_of(start + 50, false, (number + 1) * 5_840);
+        }
+        talk.text()
+    }
+
+    #[test]
+    fn a_sender_that_pushes_the_last_of_each_flight_has_no_more_in_its_buffer() {
+        let found = findings("small-send-buffer", &flights_from_afar(8, "P."));
+        let [found] = &found[..] else { panic!("{found:?}") };
+        // Of seven stops the first one shows nothing yet.
+        assert_eq!((found.count, found.blame.side), (6, Blamed::Client));
+        assert!(found.summary.contains("flights of at most 5,840 bytes"), "{}", found.summary);
+        assert!(found.summary.contains("6 times it had just pushed"), "{}", found.summary);
+    }
+
+    #[test]
+    fn a_sender_that_has_more_to_send_waits_for_its_congestion_window() {
+        assert!(findings("small-send-buffer", &flights_from_afar(8, ".")).is_empty());
     }
 
     #[test]

@@ -114,6 +114,9 @@ pub(crate) struct Buffer {
     level: u64,
     /// Stops that were a plateau's: nothing shows there that the congestion window allows more.
     pub(crate) level_stops: u32,
+    /// Stops at which all that the sender had was on its way, as far as it tells by pushing; and most bytes of their flights.
+    pub(crate) emptied: u32,
+    pub(crate) most_sent: u64,
 }
 
 impl Default for Flights {
@@ -330,11 +333,14 @@ impl Flights {
     /// room, or has been larger and nothing reduced it, or there has been the same amount on its way for long.
     fn buffer_or_window(&mut self, stop: &Stop) -> Cause {
         let was_emptied = self.was_emptied(stop);
-        if was_emptied && stop.left.is_none() {
-            return Cause::SendBuffer;
-        }
-        let Some(left) = stop.left else { return Cause::CongestionWindow };
         let buffer = &mut self.buffer;
+        if was_emptied {
+            buffer.emptied += 1;
+            buffer.most_sent = buffer.most_sent.max(stop.flight);
+        }
+        let Some(left) = stop.left else {
+            return if was_emptied { Cause::SendBuffer } else { Cause::CongestionWindow };
+        };
         if left.at_stop.abs_diff(buffer.level) <= stop.full {
             buffer.level_rounds += 1;
         } else {
@@ -347,7 +353,7 @@ impl Flights {
             return Cause::CongestionWindow;
         }
         buffer.unanswered += u32::from(is_unanswered);
-        buffer.level_stops += u32::from(!is_unanswered && !has_shrunk);
+        buffer.level_stops += u32::from(is_level && !is_unanswered && !has_shrunk && !was_emptied);
         buffer.least = if buffer.stops == 0 { left.at_end } else { buffer.least.min(left.at_end) };
         buffer.most = buffer.most.max(left.at_end);
         buffer.stops += 1;
