@@ -37,10 +37,10 @@ pub enum Fix {
     NoLoss,
 }
 
-/// RFC 6928's is 10; three times as much is what large sites use.
-const LARGE_INITIAL_WINDOW: u32 = 32;
-/// More than any path that is worth a window: 1 Gbit/s over 130 ms.
-const LARGE_BUFFER: u64 = 16 << 20;
+/// Segments. RFC 6928's initial window is 10; three times as much is what large sites use.
+pub const LARGE_INITIAL_WINDOW: u32 = 32;
+/// Bytes: more than any path that is worth a window, 1 Gbit/s over 130 ms.
+pub const LARGE_BUFFER: u64 = 16 << 20;
 
 impl Fix {
     /// All that are tried where none is asked for.
