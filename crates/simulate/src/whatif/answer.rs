@@ -1,7 +1,7 @@
 //! The fixes, each played against the unchanged replay.
 
 use super::effort::Effort;
-use super::fix::{self, Fix};
+use super::fix::{self, Fix, Placed};
 use super::likeness::Likeness;
 use super::replay::Replay;
 use super::scene::{Scene, Span};
@@ -30,7 +30,7 @@ impl<'a> Question<'a> {
         Ok(Self { unchanged, likeness, scenes, effort })
     }
 
-    pub(super) fn answer(&self, fixes: &[Fix]) -> Answer {
+    pub(super) fn answer(&self, fixes: &[Placed]) -> Answer {
         let unchanged = self.joined(&self.unchanged);
         let mut answer = Answer {
             likeness: self.likeness,
@@ -43,14 +43,10 @@ impl<'a> Question<'a> {
         if !self.likeness.is_good() {
             return answer;
         }
-        for fix in fixes {
-            let sides: &[Option<Side>] =
-                if fix.has_side() { &[Some(Side::Client), Some(Side::Server)] } else { &[None] };
-            for side in sides {
-                match self.played(*fix, *side, 0).filter(|played| *played != unchanged) {
-                    Some(played) => answer.gains.push(self.gain(*fix, *side, &unchanged, &played)),
-                    None => answer.idle.push((*fix, *side)),
-                }
+        for (fix, side) in fixes {
+            match self.played(*fix, *side, 0).filter(|played| *played != unchanged) {
+                Some(played) => answer.gains.push(self.gain(*fix, *side, &unchanged, &played)),
+                None => answer.idle.push((*fix, *side)),
             }
         }
         let step = (ALIKE * answer.unchanged.total_ms).max(f64::MIN_POSITIVE);

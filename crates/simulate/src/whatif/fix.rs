@@ -37,6 +37,9 @@ pub enum Fix {
     NoLoss,
 }
 
+/// A fix, and where it is made if it is made at one side.
+pub type Placed = (Fix, Option<Side>);
+
 /// Segments. RFC 6928's initial window is 10; three times as much is what large sites use.
 pub const LARGE_INITIAL_WINDOW: u32 = 32;
 /// Bytes: more than any path that is worth a window, 1 Gbit/s over 130 ms.
@@ -61,6 +64,13 @@ impl Fix {
     /// Whether it is done at one side.
     pub fn has_side(self) -> bool {
         !matches!(self, Self::KeepAlive | Self::Sack | Self::NoLoss)
+    }
+
+    /// Wherever it can be made: at each side, or as it is.
+    pub fn everywhere(self) -> impl Iterator<Item = Placed> {
+        let sides: &[Option<Side>] =
+            if self.has_side() { &[Some(Side::Client), Some(Side::Server)] } else { &[None] };
+        sides.iter().map(move |side| (self, *side))
     }
 
     /// What it does, in a few words that a sentence can begin with.

@@ -36,7 +36,7 @@ use std::fmt;
 use tcpwhy_wire::Packet;
 
 pub use effort::Effort;
-pub use fix::{Fix, LARGE_BUFFER, LARGE_INITIAL_WINDOW, UnknownFix};
+pub use fix::{Fix, LARGE_BUFFER, LARGE_INITIAL_WINDOW, Placed, UnknownFix};
 pub use likeness::Likeness;
 pub use path::Parts;
 pub use scene::Corked;
@@ -136,10 +136,11 @@ pub struct Answer {
 ///
 /// Where the packets do not tell enough to play the first of them at all.
 pub fn ask(connections: &[Vec<Packet>], corked: Corked, fixes: &[Fix]) -> Result<Answer, Unfit> {
-    ask_within(&Effort::unlimited(), connections, corked, fixes)
+    let everywhere: Vec<Placed> = fixes.iter().flat_map(|fix| fix.everywhere()).collect();
+    ask_within(&Effort::unlimited(), connections, corked, &everywhere)
 }
 
-/// The same with no more than so much work, which is taken off `effort`.
+/// The same with fixes at some sides only, and with no more than so much work, which is taken off `effort`.
 ///
 /// # Errors
 ///
@@ -148,7 +149,7 @@ pub fn ask_within(
     effort: &Effort,
     connections: &[Vec<Packet>],
     corked: Corked,
-    fixes: &[Fix],
+    fixes: &[Placed],
 ) -> Result<Answer, Unfit> {
     let scenes: Result<Vec<Scene>, Unfit> =
         connections.iter().map(|packets| Scene::of(packets, corked)).collect();
