@@ -83,8 +83,8 @@ impl Fix {
             Self::KeepAlive => "one connection for all requests".to_owned(),
             Self::InitialWindow(segments) => format!("an initial window of {segments} segments"),
             Self::NoIdleRestart => "no slow start after idle times".to_owned(),
-            Self::ReceiveBuffer(bytes) => format!("a receive buffer of {bytes} bytes"),
-            Self::SendBuffer(bytes) => format!("a send buffer of {bytes} bytes"),
+            Self::ReceiveBuffer(bytes) => format!("a receive buffer of {}", size(bytes)),
+            Self::SendBuffer(bytes) => format!("a send buffer of {}", size(bytes)),
             Self::Sack => "SACK".to_owned(),
             Self::TailLossProbe => "tail loss probes".to_owned(),
             Self::NoLoss => "a path without loss".to_owned(),
@@ -126,6 +126,17 @@ impl Fix {
             }
             _ => {}
         }
+    }
+}
+
+/// Bytes as people set them.
+fn size(bytes: u64) -> String {
+    const MIB: u64 = 1 << 20;
+    const KIB: u64 = 1 << 10;
+    match bytes {
+        _ if bytes.is_multiple_of(MIB) => format!("{} MiB", bytes / MIB),
+        _ if bytes.is_multiple_of(KIB) => format!("{} KiB", bytes / KIB),
+        _ => format!("{bytes} bytes"),
     }
 }
 
@@ -279,6 +290,13 @@ mod tests {
         {
             assert!(wrong.parse::<Fix>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn sizes_are_said_as_people_set_them() {
+        let titles = [16 << 20, 96 << 10, 1_000].map(|bytes| Fix::ReceiveBuffer(bytes).title());
+        let sizes = ["16 MiB", "96 KiB", "1000 bytes"].map(|size| format!("a receive buffer of {size}"));
+        assert_eq!(titles, sizes);
     }
 
     #[test]
