@@ -17,13 +17,14 @@ use crate::fail_on::FailOn;
 use crate::filter::Filter;
 use crate::narrowed::Narrowed;
 use crate::printer::Printer;
+use crate::quote::{Quoting, When};
 use crate::stop::Stop;
 use crate::{FOUND, TROUBLE, complaint, output};
 
 /// `tcpwhy FILE…`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Captures (pcap, pcapng, .gz, .zst) or lines that tcpdump printed; - is standard input
+    /// Captures (pcap, pcapng, .gz, .zst), tcpdump's text, or - for stdin
     #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
     files: Vec<PathBuf>,
 
@@ -62,6 +63,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     connection: Option<u64>,
 
+    /// What fixes save: auto, always, never
+    ///
+    /// Connections that are shown in full are played again in a simulator, as `tcpwhy whatif` does. auto does it
+    /// where it takes no time that anybody notices; always also for large files and long connections. It needs a file
+    /// that can be read again: standard input has no predictions.
+    #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, default_value_t = When::Auto)]
+    whatif: When,
+
     /// Colour: auto, always or never
     #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, default_value_t = Color::Auto)]
     color: Color,
@@ -78,7 +87,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             complaint::about(path, "not read, after Ctrl-C");
             continue;
         }
-        let take = &mut |diagnosis| results.take(diagnosis);
+        let mut quoting = Quoting::new(path, args.whatif, args.top, &stop);
+        let take = &mut |diagnosis| results.take(diagnosis, &mut quoting);
         let read = drive::captures(path, filter.as_ref(), None, &stop, take);
         match read.and_then(|()| results.end_of_file()) {
             Ok(()) => {}
@@ -122,12 +132,15 @@ impl<'a> Results<'a> {
         Ok(Self { args, printer, found: false, has_connection: false, connections: 0 })
     }
 
-    fn take(&mut self, diagnosis: Diagnosis) -> io::Result<()> {
-        let Some(id) = self.args.connection else { return self.print(&diagnosis) };
+    fn take(&mut self, diagnosis: Diagnosis, quoting: &mut Quoting<'_>) -> io::Result<()> {
+        quoting.next_capture();
+        let Some(id) = self.args.connection else {
+            return self.print(&quoting.quoted(&diagnosis, &diagnosis));
+        };
         match Narrowed::new(diagnosis, id) {
             Ok(narrowed) => {
                 self.has_connection = true;
-                self.print(&narrowed)
+                self.print(&quoting.quoted(&narrowed, narrowed.whole()))
             }
             Err(whole) => {
                 self.connections = self.connections.max(whole.connections().count());

@@ -46,10 +46,10 @@ pub(crate) fn captures(
     read(path, Wanted { filter, recorded, tap: None }, stop, take)
 }
 
-/// Sees each packet on its way into the analyser; with it the names of a text's hosts.
+/// Sees each packet instead of the analyser; with it the names of a text's hosts.
 pub(crate) type Tap<'a> = &'a dyn Fn(&Packet, Option<&Names>);
 
-/// The same, with an eye on all packets.
+/// Shows all packets of an input, which are not analysed: `take` gets empty results, one for each capture in it.
 pub(crate) fn tapped(path: &Path, stop: &Stop, tap: Tap<'_>, take: Taker<'_>) -> Result<(), Trouble> {
     read(path, Wanted { filter: None, recorded: None, tap: Some(tap) }, stop, take)
 }
@@ -263,8 +263,9 @@ impl<'a> Gathering<'a> {
         }
         if let Some(tap) = self.run.wanted.tap {
             self.batch.iter().for_each(|packet| tap(packet, names));
+        } else {
+            self.analyzer.push(&self.batch);
         }
-        self.analyzer.push(&self.batch);
         self.batch.clear();
         self.run.progress.set_packets(self.frames);
     }

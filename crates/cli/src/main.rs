@@ -21,6 +21,7 @@ mod output;
 mod plot;
 mod printer;
 mod progress;
+mod quote;
 mod rules;
 mod simulate;
 mod stop;

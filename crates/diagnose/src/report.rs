@@ -333,6 +333,76 @@ pub struct Finding {
     pub fixes: Vec<Fix>,
 }
 
+/// What a connection's programs waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Awaited {
+    /// Answers: how long requests took counts.
+    Exchanges,
+    /// Nothing: each update counts by itself.
+    Updates,
+}
+
+/// How long things took in a replay.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Played {
+    /// From the first SYN to the end of the last exchange or update.
+    pub total_ms: Ms,
+    /// Median of an exchange, or of an update's way from one program to the other.
+    pub p50_ms: Ms,
+    /// Their 99th percentile.
+    pub p99_ms: Ms,
+    /// Packets sent by both sides; null where the replay's ACKs are not those of the hosts.
+    pub packets: Option<u64>,
+    /// Bytes of their IP packets; null likewise.
+    pub bytes: Option<u64>,
+}
+
+/// How far the unchanged replay is from the capture. Shares: 0.05 is 5 %.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Likeness {
+    /// Exchanges or updates that were compared.
+    pub compared: u64,
+    /// The median of how far each one's latency is off.
+    pub latency_p50: f64,
+    /// The 90th percentile.
+    pub latency_p90: f64,
+    /// How far the time from the SYN to the end of the last one is off.
+    pub total: f64,
+    /// How far the number of segments with data is off.
+    pub segments: f64,
+    /// How far the number of all packets is off, those that only acknowledge included.
+    pub packets: f64,
+}
+
+/// What a fix would have saved, predicted by playing the finding's connection again in a simulator.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WhatIf {
+    /// The fix, as `tcpwhy whatif --fix` knows it.
+    pub fix: String,
+    /// The fix in a few words.
+    pub title: String,
+    /// Where it is made; null where it is not one side's.
+    pub side: Option<Side>,
+    /// What the programs waited for.
+    #[serde(rename = "kind")]
+    pub awaited: Awaited,
+    /// The time it saves: by how much sooner the last exchange ends, or for how long some update would not have been late.
+    pub saved_ms: Ms,
+    /// The least and the most it saves, where the capture leaves open when updates were written.
+    pub saved_ms_bounds: Option<(Ms, Ms)>,
+    /// The replay without the fix.
+    pub unchanged: Played,
+    /// The replay with it.
+    pub with_it: Played,
+    /// Its price in packets, less than zero where it saves some; null where they are not known.
+    pub more_packets: Option<i64>,
+    /// The same in bytes.
+    pub more_bytes: Option<i64>,
+    /// Whether to trust all of this.
+    pub likeness: Likeness,
+}
+
 /// One capture's report, made piece by piece: with a million connections the pieces together are more than
 /// should be in memory at once.
 pub trait Source {
@@ -350,5 +420,11 @@ pub trait Source {
     /// The findings about one connection, in full.
     fn findings_of(&self, connection: u64) -> Vec<Finding> {
         self.findings().filter(|finding| finding.connection == Some(connection)).collect()
+    }
+    /// What a fix of one of these findings would have saved, where a simulator has been asked: an analysis alone does not
+    /// know.
+    fn what_if(&self, finding: &Finding) -> Option<WhatIf> {
+        let _ = finding;
+        None
     }
 }

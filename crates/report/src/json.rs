@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use serde::ser::{Serialize, Serializer};
 use serde_json::ser::Formatter;
-use tcpwhy_diagnose::report::{Capture, FORMAT, Source};
+use tcpwhy_diagnose::report::{Capture, FORMAT, Finding, Source, WhatIf};
 
 use crate::plain::is_hidden;
 
@@ -87,7 +87,30 @@ struct Findings<'a>(&'a dyn Source);
 
 impl Serialize for Findings<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.findings())
+        let findings =
+            self.0.findings().map(|finding| Quoting { what_if: self.0.what_if(&finding), finding });
+        serializer.collect_seq(findings)
+    }
+}
+
+/// A finding, and what a fix of it would have saved if somebody knows.
+struct Quoting {
+    finding: Finding,
+    what_if: Option<WhatIf>,
+}
+
+impl Serialize for Quoting {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(serde::Serialize)]
+        struct Both<'a> {
+            #[serde(flatten)]
+            finding: &'a Finding,
+            what_if: &'a WhatIf,
+        }
+        match &self.what_if {
+            Some(what_if) => Both { finding: &self.finding, what_if }.serialize(serializer),
+            None => self.finding.serialize(serializer),
+        }
     }
 }
 

@@ -12,3 +12,4 @@ pub mod plot;
 pub mod rules;
 mod table;
 pub mod terminal;
+pub mod what_if;

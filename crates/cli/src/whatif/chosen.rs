@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 use tcpwhy_diagnose::Diagnosis;
-use tcpwhy_diagnose::report::{Blamed, Connection, Protocol, Source};
+use tcpwhy_diagnose::report::{Blamed, Connection, Finding, Protocol, Source};
 use tcpwhy_simulate::whatif::{self, Corked};
 use tcpwhy_wire::{Names, Packet, Socket};
 
@@ -16,7 +16,7 @@ use crate::{complaint, output};
 /// Packets kept for a replay, 80 MB of them.
 const MOST_PACKETS: usize = 1 << 19;
 /// Connections of one client that are played one after the other.
-const MOST_CONNECTIONS: usize = 200;
+pub(crate) const MOST_CONNECTIONS: usize = 200;
 
 /// One connection of a file.
 pub(super) struct Chosen {
@@ -75,15 +75,7 @@ impl Chosen {
             host(&other.client) == host(&connection.client) && other.server == connection.server
         });
         let is_one_of_many = number.is_none() && has_one && others.take(2).count() > 1;
-        let mut corked = [false; 2];
-        for finding in diagnosis.findings_of(connection.id) {
-            match finding.blame.side {
-                _ if finding.rule != CORK => {}
-                Blamed::Client => corked[0] = true,
-                Blamed::Server => corked[1] = true,
-                _ => {}
-            }
-        }
+        let corked = corked(&diagnosis.findings_of(connection.id));
         Some(Self { connection, corked, capture, before, is_one_of_many })
     }
 
@@ -132,18 +124,24 @@ impl Chosen {
 /// The rule that knows corks.
 const CORK: &str = "cork-timeout";
 
+/// Which sides of a connection have a cork on, by its findings.
+pub(crate) fn corked(findings: &[Finding]) -> Corked {
+    let has = |side| findings.iter().any(|finding| finding.rule == CORK && finding.blame.side == side);
+    [has(Blamed::Client), has(Blamed::Server)]
+}
+
 /// By how long TCP made it wait, then by its length.
 fn rank(connection: &Connection) -> (f64, f64) {
     (connection.ledger_ms.lost(), connection.duration_ms.0)
 }
 
 /// A socket without its port.
-fn host(socket: &str) -> &str {
+pub(crate) fn host(socket: &str) -> &str {
     socket.rsplit_once(':').map_or(socket, |(host, _)| host)
 }
 
 /// Those that begin when the ones before are over: connections side by side are not one client's turns.
-fn one_after_the_other(all: Vec<Vec<Packet>>) -> Vec<Vec<Packet>> {
+pub(crate) fn one_after_the_other(all: Vec<Vec<Packet>>) -> Vec<Vec<Packet>> {
     let mut turns: Vec<Vec<Packet>> = Vec::new();
     let mut over = i64::MIN;
     for packets in all.into_iter().take(MOST_CONNECTIONS) {

@@ -2,6 +2,7 @@
 
 mod chosen;
 mod json;
+pub(crate) mod prediction;
 mod terminal;
 
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ use crate::args::{Color, Format};
 use crate::complaint;
 use crate::stop::Stop;
 use chosen::Chosen;
+pub(crate) use chosen::{MOST_CONNECTIONS, corked, host, one_after_the_other};
 
 const LONG_ABOUT: &str = "\
 Says what each fix would have saved on a captured connection, and what it would have cost.

@@ -5,10 +5,11 @@ use std::io;
 use tcpwhy_report::number::{bytes, count, duration};
 use tcpwhy_report::page::Page;
 use tcpwhy_report::plain::plain;
+use tcpwhy_report::what_if::{percent, sentence};
 use tcpwhy_simulate::whatif::{Answer, Figures, Fix, Gain, Unfit};
 use tcpwhy_simulate::world::Side;
 
-use super::Asked;
+use super::{Asked, prediction};
 use crate::args::Color;
 use crate::output::Look;
 
@@ -93,29 +94,8 @@ fn verdict(told: &Told<'_>) -> String {
     let Some(gain) = best else {
         return "None of the fixes tried would have saved any time worth the name.".to_owned();
     };
-    let saved = match gain.bounds_ms {
-        Some((least, most)) if duration(least) != duration(most) => {
-            format!("{} to {}", duration(least), duration(most))
-        }
-        _ => duration(gain.saved_ms),
-    };
-    let before_after = format!("{} → {}", duration(unchanged.p50_ms), duration(gain.figures.p50_ms));
-    let (total, price) = (duration(unchanged.total_ms), price(told, gain));
-    let title = capitalized(&gain.fix.title());
-    let place = place(told, gain);
-    if told.answer.has_exchanges {
-        format!("{title}{place} would have saved {saved} of {total} (median exchange {before_after}){price}.")
-    } else {
-        format!(
-            "{title}{place} would have kept updates from being late for {saved} of {total} (median of an update's \
-             way {before_after}){price}."
-        )
-    }
-}
-
-fn capitalized(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    let (fix, rest) = sentence(&prediction::of(told.answer, gain));
+    format!("{fix}{} {rest}", place(told, gain))
 }
 
 fn place(told: &Told<'_>, gain: &Gain) -> String {
@@ -124,22 +104,6 @@ fn place(told: &Told<'_>, gain: &Gain) -> String {
         Some(Side::Client) => format!(" on the client, {},", plain(&connection.client)),
         Some(Side::Server) => format!(" on the server, {},", plain(&connection.server)),
         None => String::new(),
-    }
-}
-
-/// In packets: most of what a small one costs does not depend on its size.
-fn price(told: &Told<'_>, gain: &Gain) -> String {
-    if !told.answer.likeness.has_price() {
-        return String::new();
-    }
-    let (before, after) = (told.answer.unchanged.packets as f64, gain.figures.packets as f64);
-    let more = (after - before) / before.max(1.0);
-    if more.abs() < 0.005 {
-        ", for the same number of packets".to_owned()
-    } else if more > 0.0 {
-        format!(", for {} more packets", percent(more))
-    } else {
-        format!(", with {} fewer packets", percent(-more))
     }
 }
 
@@ -235,9 +199,4 @@ fn notes(told: &Told<'_>, page: &mut Page<'_>) -> io::Result<()> {
 
 fn things(told: &Told<'_>) -> &'static str {
     if told.answer.has_exchanges { "exchanges" } else { "updates" }
-}
-
-fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if (0.05..9.95).contains(&percent) { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
 }

@@ -4,6 +4,7 @@ mod capture;
 mod exit_status;
 mod output;
 mod plot;
+mod quoted;
 mod run;
 mod stream;
 mod whatif;

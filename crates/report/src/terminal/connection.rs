@@ -31,7 +31,7 @@ pub(super) fn write(
     entry: &Entry,
     alone: bool,
     verdict: &Verdict,
-    printed: &mut Printed,
+    printed: &mut Printed<'_>,
 ) -> io::Result<()> {
     let connection = &entry.connection;
     let protocol = match connection.protocol {

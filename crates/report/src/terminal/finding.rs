@@ -3,14 +3,15 @@
 use std::io;
 
 use owo_colors::Style;
-use tcpwhy_diagnose::report::{Blame, Blamed, Evidence, Finding, Fix, Severity};
+use tcpwhy_diagnose::report::{Blame, Blamed, Evidence, Finding, Fix, Severity, Source, WhatIf};
 
-use super::connection::name;
+use super::connection::{name, side};
 use super::survey::RuleTotal;
 use super::verdict::Verdict;
 use crate::number;
 use crate::page::Page;
 use crate::plain::plain;
+use crate::what_if;
 
 const BODY: &str = "    ";
 /// Packets shown of each finding; JSON has all of them.
@@ -20,11 +21,13 @@ const EVIDENCE_SHOWN: usize = 6;
 const SURE: f64 = 0.9;
 
 /// What was already printed: where it comes again, a reference to it is enough.
-#[derive(Default)]
-pub(super) struct Printed {
+pub(super) struct Printed<'a> {
+    source: &'a dyn Source,
     fixes: Vec<(Vec<Fix>, Place)>,
     /// The packets shown for the findings of the present connection.
     packets: Vec<(Vec<u64>, &'static str)>,
+    /// What fixes of the present connection would have saved.
+    what_ifs: Vec<WhatIf>,
 }
 
 /// Where something was printed.
@@ -48,7 +51,7 @@ pub(super) fn write(
     page: &mut Page<'_>,
     finding: &Finding,
     verdict: &Verdict,
-    printed: &mut Printed,
+    printed: &mut Printed<'_>,
 ) -> io::Result<()> {
     let (sign, style) = mark(finding.severity);
     let title = page.ink.paint(style, &format!("{sign} {}", finding.rule));
@@ -63,7 +66,8 @@ pub(super) fn write(
         page.hanging(BODY, &plain(&finding.summary))?;
     }
     printed.evidence(page, finding)?;
-    printed.fixes(page, finding)
+    printed.fixes(page, finding)?;
+    printed.what_if(page, finding)
 }
 
 /// One rule's findings on connections, in a line.
@@ -134,10 +138,16 @@ fn write_evidence(page: &mut Page<'_>, evidence: &[Evidence]) -> io::Result<()> 
     Ok(())
 }
 
-impl Printed {
+impl<'a> Printed<'a> {
+    /// Nothing yet of `source`.
+    pub(super) fn of(source: &'a dyn Source) -> Self {
+        Self { source, fixes: Vec::new(), packets: Vec::new(), what_ifs: Vec::new() }
+    }
+
     /// A new connection begins: its packets have not been shown yet.
     pub(super) fn next_connection(&mut self) {
         self.packets.clear();
+        self.what_ifs.clear();
     }
 
     fn evidence(&mut self, page: &mut Page<'_>, finding: &Finding) -> io::Result<()> {
@@ -168,6 +178,21 @@ impl Printed {
             first = format!("{BODY}     ");
         }
         self.fixes.push((finding.fixes.clone(), here));
+        Ok(())
+    }
+
+    /// What a fix would have saved. Two findings that show the same time have the same fix: once is enough.
+    fn what_if(&mut self, page: &mut Page<'_>, finding: &Finding) -> io::Result<()> {
+        let Some(what_if) = self.source.what_if(finding).filter(|found| !self.what_ifs.contains(found))
+        else {
+            return Ok(());
+        };
+        let place = what_if.side.map_or(String::new(), |at| format!(" on the {}", side(at)));
+        let (fix, rest) = what_if::sentence(&what_if);
+        let fix = page.ink.bold(&plain(&format!("{fix}{place}")));
+        let trust = page.ink.faint(&what_if::likeness(&what_if));
+        page.hanging(&format!("{BODY}{}  ", page.ink.bold("what if")), &format!("{fix} {rest} {trust}"))?;
+        self.what_ifs.push(what_if);
         Ok(())
     }
 }

@@ -43,11 +43,7 @@ impl Default for Options {
 /// Reads `source` in one pass (a second one finds the verdict's connection if it is not among the worst) and
 /// keeps `top` connections of it.
 pub fn write(out: &mut impl io::Write, source: &dyn Source, options: &Options) -> io::Result<()> {
-    let mut survey = Survey::of(source, options.top);
-    let verdict = Verdict::of(&survey);
-    if let Some(id) = verdict.connection() {
-        survey.bring_forward(source, id, options.top);
-    }
+    let (survey, verdict) = surveyed(source, options.top);
     let page = &mut Page::new(out, options.width, options.color);
     if options.follows {
         page.blank()?;
@@ -58,7 +54,7 @@ pub fn write(out: &mut impl io::Write, source: &dyn Source, options: &Options) -
     page.blank()?;
     write_capture(page, &survey)?;
     write_together(page, &survey)?;
-    let mut printed = Printed::default();
+    let mut printed = Printed::of(source);
     if verdict.is_about_all() {
         write_about_all(page, &survey, &verdict, &mut printed)?;
     }
@@ -71,6 +67,21 @@ pub fn write(out: &mut impl io::Write, source: &dyn Source, options: &Options) -
     }
     write_rest(page, &survey, options.top)?;
     write_hint(page, &survey, &verdict)
+}
+
+/// The connections that [`write`] shows in full, in this order, by their ids.
+pub fn shown(source: &dyn Source, top: usize) -> Vec<u64> {
+    surveyed(source, top).0.shown.iter().map(|entry| entry.connection.id).collect()
+}
+
+/// The worst connections, with the verdict's first.
+fn surveyed(source: &dyn Source, top: usize) -> (Survey, Verdict) {
+    let mut survey = Survey::of(source, top);
+    let verdict = Verdict::of(&survey);
+    if let Some(id) = verdict.connection() {
+        survey.bring_forward(source, id, top);
+    }
+    (survey, verdict)
 }
 
 /// The verdict alone, without colour: what the text says first.
@@ -111,7 +122,7 @@ fn write_about_all(
     page: &mut Page<'_>,
     survey: &Survey,
     verdict: &Verdict,
-    printed: &mut Printed,
+    printed: &mut Printed<'_>,
 ) -> io::Result<()> {
     if survey.about_all.is_empty() {
         return Ok(());

@@ -238,6 +238,11 @@ impl Endpoint {
         self.sender.next()
     }
 
+    /// Segments sent and not acknowledged.
+    pub fn in_flight(&self) -> u32 {
+        self.sender.in_flight()
+    }
+
     /// The initial sequence number, modulo 2^32.
     pub fn initial_sequence(&self) -> u32 {
         self.initial

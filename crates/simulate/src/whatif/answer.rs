@@ -1,6 +1,7 @@
 //! The fixes, each played against the unchanged replay.
 
-use super::fix::{self, Fix};
+use super::effort::Effort;
+use super::fix::{self, Fix, Placed};
 use super::likeness::Likeness;
 use super::replay::Replay;
 use super::scene::{Scene, Span};
@@ -12,22 +13,24 @@ const ALIKE: f64 = 0.01;
 
 /// Connections of one client to one server, one after the other, and their unchanged replays.
 #[derive(Debug)]
-pub(super) struct Question {
+pub(super) struct Question<'a> {
     scenes: Vec<Scene>,
     unchanged: Vec<Replay>,
     likeness: Likeness,
+    effort: &'a Effort,
 }
 
-impl Question {
-    pub(super) fn of(mut scenes: Vec<Scene>) -> Result<Self, Unfit> {
-        let unchanged: Option<Vec<Replay>> = scenes.iter_mut().map(fit::settle).collect();
+impl<'a> Question<'a> {
+    pub(super) fn of(mut scenes: Vec<Scene>, effort: &'a Effort) -> Result<Self, Unfit> {
+        let unchanged: Option<Vec<Replay>> =
+            scenes.iter_mut().map(|scene| fit::settle(scene, effort)).collect();
         let unchanged = unchanged.filter(|all| !all.is_empty()).ok_or(Unfit::Endless)?;
         let pairs: Vec<(&Scene, &Replay)> = scenes.iter().zip(&unchanged).collect();
         let likeness = Likeness::of(&pairs);
-        Ok(Self { unchanged, likeness, scenes })
+        Ok(Self { unchanged, likeness, scenes, effort })
     }
 
-    pub(super) fn answer(&self, fixes: &[Fix]) -> Answer {
+    pub(super) fn answer(&self, fixes: &[Placed]) -> Answer {
         let unchanged = self.joined(&self.unchanged);
         let mut answer = Answer {
             likeness: self.likeness,
@@ -40,14 +43,10 @@ impl Question {
         if !self.likeness.is_good() {
             return answer;
         }
-        for fix in fixes {
-            let sides: &[Option<Side>] =
-                if fix.has_side() { &[Some(Side::Client), Some(Side::Server)] } else { &[None] };
-            for side in sides {
-                match self.played(*fix, *side, 0).filter(|played| *played != unchanged) {
-                    Some(played) => answer.gains.push(self.gain(*fix, *side, &unchanged, &played)),
-                    None => answer.idle.push((*fix, *side)),
-                }
+        for (fix, side) in fixes {
+            match self.played(*fix, *side, 0).filter(|played| *played != unchanged) {
+                Some(played) => answer.gains.push(self.gain(*fix, *side, &unchanged, &played)),
+                None => answer.idle.push((*fix, *side)),
             }
         }
         let step = (ALIKE * answer.unchanged.total_ms).max(f64::MIN_POSITIVE);
@@ -113,7 +112,7 @@ impl Question {
                 let mut setup = scene.setup.clone();
                 scene.shift(&mut setup, shift);
                 change(&mut setup);
-                Replay::of(&setup, &scene.spans, fit::longest(scene))
+                Replay::of(&setup, &scene.spans, fit::longest(scene), self.effort)
             })
             .collect();
         Some(self.joined(&replays?))
@@ -155,7 +154,7 @@ impl Question {
             }
         }
         let until = self.scenes.iter().map(fit::longest).fold(0, i64::saturating_add);
-        let mut replay = Replay::of(&setup, &spans, until)?;
+        let mut replay = Replay::of(&setup, &spans, until, self.effort)?;
         if let Some(first) = replay.spans.first_mut() {
             first.0 = 0;
         }

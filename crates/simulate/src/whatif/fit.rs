@@ -1,6 +1,7 @@
 //! What packets leave open about stacks and path is tried out: of several guesses that one is taken whose replay is
 //! most like the capture.
 
+use super::effort::Effort;
 use super::likeness::Likeness;
 use super::replay::Replay;
 use super::scene::Scene;
@@ -15,16 +16,16 @@ const NEAR: f64 = 0.02;
 const PHASES: u64 = 24;
 
 /// Settles what is open about a scene; its unchanged replay, if any came to its end.
-pub(super) fn settle(scene: &mut Scene) -> Option<Replay> {
+pub(super) fn settle(scene: &mut Scene, effort: &Effort) -> Option<Replay> {
     let mut best =
-        play(scene, &scene.setup).map(|(replay, distance)| (scene.setup.clone(), replay, distance));
+        play(scene, &scene.setup, effort).map(|(replay, distance)| (scene.setup.clone(), replay, distance));
     for question in QUESTIONS.iter().chain(QUESTIONS) {
         if best.as_ref().is_some_and(|(_, _, distance)| *distance < NEAR) {
             break;
         }
         let base = best.as_ref().map_or(&scene.setup, |(setup, _, _)| setup).clone();
         for setup in question(scene, &base) {
-            let Some((replay, distance)) = play(scene, &setup) else { continue };
+            let Some((replay, distance)) = play(scene, &setup, effort) else { continue };
             if best.as_ref().is_none_or(|(_, _, least)| distance < *least) {
                 best = Some((setup, replay, distance));
             }
@@ -40,8 +41,8 @@ pub(super) fn longest(scene: &Scene) -> i64 {
     scene.lasted.saturating_mul(3).saturating_add(10 * SECOND)
 }
 
-fn play(scene: &Scene, setup: &Setup) -> Option<(Replay, f64)> {
-    let replay = Replay::of(setup, &scene.spans, longest(scene))?;
+fn play(scene: &Scene, setup: &Setup, effort: &Effort) -> Option<(Replay, f64)> {
+    let replay = Replay::of(setup, &scene.spans, longest(scene), effort)?;
     let distance = Likeness::of(&[(scene, &replay)]).distance();
     Some((replay, distance))
 }

@@ -37,10 +37,13 @@ pub enum Fix {
     NoLoss,
 }
 
-/// RFC 6928's is 10; three times as much is what large sites use.
-const LARGE_INITIAL_WINDOW: u32 = 32;
-/// More than any path that is worth a window: 1 Gbit/s over 130 ms.
-const LARGE_BUFFER: u64 = 16 << 20;
+/// A fix, and where it is made if it is made at one side.
+pub type Placed = (Fix, Option<Side>);
+
+/// Segments. RFC 6928's initial window is 10; three times as much is what large sites use.
+pub const LARGE_INITIAL_WINDOW: u32 = 32;
+/// Bytes: more than any path that is worth a window, 1 Gbit/s over 130 ms.
+pub const LARGE_BUFFER: u64 = 16 << 20;
 
 impl Fix {
     /// All that are tried where none is asked for.
@@ -63,6 +66,13 @@ impl Fix {
         !matches!(self, Self::KeepAlive | Self::Sack | Self::NoLoss)
     }
 
+    /// Wherever it can be made: at each side, or as it is.
+    pub fn everywhere(self) -> impl Iterator<Item = Placed> {
+        let sides: &[Option<Side>] =
+            if self.has_side() { &[Some(Side::Client), Some(Side::Server)] } else { &[None] };
+        sides.iter().map(move |side| (self, *side))
+    }
+
     /// What it does, in a few words that a sentence can begin with.
     pub fn title(self) -> String {
         match self {
@@ -73,8 +83,8 @@ impl Fix {
             Self::KeepAlive => "one connection for all requests".to_owned(),
             Self::InitialWindow(segments) => format!("an initial window of {segments} segments"),
             Self::NoIdleRestart => "no slow start after idle times".to_owned(),
-            Self::ReceiveBuffer(bytes) => format!("a receive buffer of {bytes} bytes"),
-            Self::SendBuffer(bytes) => format!("a send buffer of {bytes} bytes"),
+            Self::ReceiveBuffer(bytes) => format!("a receive buffer of {}", size(bytes)),
+            Self::SendBuffer(bytes) => format!("a send buffer of {}", size(bytes)),
             Self::Sack => "SACK".to_owned(),
             Self::TailLossProbe => "tail loss probes".to_owned(),
             Self::NoLoss => "a path without loss".to_owned(),
@@ -116,6 +126,17 @@ impl Fix {
             }
             _ => {}
         }
+    }
+}
+
+/// Bytes as people set them.
+fn size(bytes: u64) -> String {
+    const MIB: u64 = 1 << 20;
+    const KIB: u64 = 1 << 10;
+    match bytes {
+        _ if bytes.is_multiple_of(MIB) => format!("{} MiB", bytes / MIB),
+        _ if bytes.is_multiple_of(KIB) => format!("{} KiB", bytes / KIB),
+        _ => format!("{bytes} bytes"),
     }
 }
 
@@ -269,6 +290,13 @@ mod tests {
         {
             assert!(wrong.parse::<Fix>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn sizes_are_said_as_people_set_them() {
+        let titles = [16 << 20, 96 << 10, 1_000].map(|bytes| Fix::ReceiveBuffer(bytes).title());
+        let sizes = ["16 MiB", "96 KiB", "1000 bytes"].map(|size| format!("a receive buffer of {size}"));
+        assert_eq!(titles, sizes);
     }
 
     #[test]

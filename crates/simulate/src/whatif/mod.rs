@@ -12,6 +12,7 @@
 //! fit.rs      what packets leave open is tried out
 //! fix.rs      what can be changed
 //! answer.rs   each fix against the unchanged replay
+//! effort.rs   how much work all of this may be
 //! ```
 //!
 //! The simulator decides nothing that the capture shows: it is asked only for the difference between two replays, and
@@ -19,6 +20,7 @@
 
 mod answer;
 mod beat;
+mod effort;
 mod fit;
 mod fix;
 mod host;
@@ -33,7 +35,8 @@ use std::fmt;
 
 use tcpwhy_wire::Packet;
 
-pub use fix::{Fix, UnknownFix};
+pub use effort::Effort;
+pub use fix::{Fix, LARGE_BUFFER, LARGE_INITIAL_WINDOW, Placed, UnknownFix};
 pub use likeness::Likeness;
 pub use path::Parts;
 pub use scene::Corked;
@@ -58,6 +61,8 @@ pub enum Unfit {
     NoData,
     /// The replay never came to the end of what the capture shows.
     Endless,
+    /// The replays were more work than they may be.
+    TooMuchWork,
 }
 
 impl fmt::Display for Unfit {
@@ -69,6 +74,7 @@ impl fmt::Display for Unfit {
             Self::ClosedWindow => write!(f, "a program stopped reading, and no replay knows when it goes on"),
             Self::NoData => write!(f, "it carried no data"),
             Self::Endless => write!(f, "its replay did not come to an end"),
+            Self::TooMuchWork => write!(f, "its replays take too long"),
         }
     }
 }
@@ -130,7 +136,24 @@ pub struct Answer {
 ///
 /// Where the packets do not tell enough to play the first of them at all.
 pub fn ask(connections: &[Vec<Packet>], corked: Corked, fixes: &[Fix]) -> Result<Answer, Unfit> {
+    let everywhere: Vec<Placed> = fixes.iter().flat_map(|fix| fix.everywhere()).collect();
+    ask_within(&Effort::unlimited(), connections, corked, &everywhere)
+}
+
+/// The same with fixes at some sides only, and with no more than so much work, which is taken off `effort`.
+///
+/// # Errors
+///
+/// As for [`ask`], and [`Unfit::TooMuchWork`] where the answer would take more than what was left.
+pub fn ask_within(
+    effort: &Effort,
+    connections: &[Vec<Packet>],
+    corked: Corked,
+    fixes: &[Placed],
+) -> Result<Answer, Unfit> {
     let scenes: Result<Vec<Scene>, Unfit> =
         connections.iter().map(|packets| Scene::of(packets, corked)).collect();
-    Ok(Question::of(scenes?)?.answer(fixes))
+    let answer = Question::of(scenes?, effort).map(|question| question.answer(fixes));
+    // What was left out for want of effort would pass for a fix without effect.
+    if effort.is_spent() { Err(Unfit::TooMuchWork) } else { answer }
 }

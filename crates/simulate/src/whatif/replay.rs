@@ -1,5 +1,6 @@
 //! One run of a scene.
 
+use super::effort::Effort;
 use super::scene::Span;
 use crate::world::{End, Setup, Side, World};
 
@@ -17,10 +18,13 @@ pub(super) struct Replay {
 }
 
 impl Replay {
-    /// Plays a setup for so long at most (ns); `None` if some span did not come to its end.
-    pub(super) fn of(setup: &Setup, spans: &[Span], until: i64) -> Option<Self> {
+    /// Plays a setup for so long at most (ns); `None` if some span did not come to its end, or the effort to its.
+    pub(super) fn of(setup: &Setup, spans: &[Span], until: i64, effort: &Effort) -> Option<Self> {
+        if effort.is_spent() {
+            return None;
+        }
         let mut world = World::new(setup);
-        if world.run(until.max(0).cast_unsigned()) == End::Stuck {
+        if matches!(effort.run(&mut world, until.max(0).cast_unsigned()), None | Some(End::Stuck)) {
             return None;
         }
         let spans: Option<Vec<(i64, i64)>> = spans.iter().map(|span| times(&world, span)).collect();

@@ -189,21 +189,30 @@ impl World {
 
     /// The same; `observe` sees the world after every instant at which something happened.
     pub fn run_with(&mut self, until: u64, mut observe: impl FnMut(&mut Self)) -> End {
-        observe(self);
+        let ended = self.run_while(until, |world| {
+            observe(world);
+            true
+        });
+        ended.unwrap_or(End::TimeUp)
+    }
+
+    /// The same, for as long as `goes_on` says so, which is asked after every instant at which something happened; `None`
+    /// where it did not.
+    pub fn run_while(&mut self, until: u64, mut goes_on: impl FnMut(&mut Self) -> bool) -> Option<End> {
         let mut steps_here = 0;
-        loop {
-            let Some(next) = self.poll_at().filter(|_| !self.is_over()) else { return End::Over };
+        while goes_on(self) {
+            let Some(next) = self.poll_at().filter(|_| !self.is_over()) else { return Some(End::Over) };
             if next > until {
                 self.now = until;
-                return End::TimeUp;
+                return Some(End::TimeUp);
             }
             steps_here = if next > self.now { 0 } else { steps_here + 1 };
             if steps_here > MOST_STEPS {
-                return End::Stuck;
+                return Some(End::Stuck);
             }
             self.step(next);
-            observe(self);
         }
+        None
     }
 
     /// Whether both programs are done and the connection is closed, or waits only for the end of TIME-WAIT.

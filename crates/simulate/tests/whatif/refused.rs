@@ -2,7 +2,7 @@
 
 use tcpwhy_simulate::tcp::Buffer;
 use tcpwhy_simulate::tcp::eras;
-use tcpwhy_simulate::whatif::{Fix, Unfit, ask, connections};
+use tcpwhy_simulate::whatif::{Effort, Fix, Unfit, ask, ask_within, connections};
 use tcpwhy_simulate::world::{Act, Reader, Side, When};
 
 use crate::build::{MS, answered, capture, chat, setup, step};
@@ -46,6 +46,24 @@ fn captures_that_lack_something() {
     assert_eq!(asked(&cut), Err(Unfit::Gaps));
     assert_eq!(asked(&packets), Ok(()));
     assert!(ask(&[], [false; 2], &Fix::ALL).is_err());
+}
+
+/// Bounded work gives the same answer or none, and no more is done than was allowed.
+#[test]
+fn more_work_than_it_may_be() {
+    let (client, server) = chat(30, &[16, 48], 64);
+    let packets = vec![capture(&setup(&eras::linux_6(), 20 * MS, client, server), Side::Client).0];
+    let all: Vec<_> = Fix::ALL.into_iter().flat_map(Fix::everywhere).collect();
+    let within = |effort: &Effort| ask_within(effort, &packets, [false; 2], &all);
+    let enough = Effort::of(1_000_000);
+    assert_eq!(within(&enough), ask(&packets, [false; 2], &Fix::ALL));
+    assert!((1_000..1_000_000).contains(&enough.spent()), "{}", enough.spent());
+    for most in [0, 1, enough.spent() / 2, enough.spent()] {
+        let little = Effort::of(most);
+        assert_eq!(within(&little), Err(Unfit::TooMuchWork), "{most}");
+        assert_eq!(little.spent(), most);
+    }
+    assert!(within(&Effort::of(enough.spent() + 1)).is_ok());
 }
 
 /// The same two sockets again: a new SYN is a new connection.

@@ -103,8 +103,13 @@ impl Sender {
         let mut longest = 0;
         for index in 0..self.flight.len() as usize {
             let Some(other) = self.flight.get(index).copied() else { break };
+            let is_later = (other.last_sent, other.end) >= (rack.sent, rack.end);
+            // What lies above it first left later still.
+            if is_later && other.repeats == 0 {
+                break;
+            }
             let is_waiting = !other.sacked && (!other.lost || other.resent);
-            if !is_waiting || (other.last_sent, other.end) >= (rack.sent, rack.end) {
+            if !is_waiting || is_later {
                 continue;
             }
             let deadline = other.last_sent + patience;

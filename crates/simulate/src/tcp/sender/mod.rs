@@ -341,6 +341,11 @@ impl Sender {
         self.next
     }
 
+    /// Segments sent and not acknowledged.
+    pub(super) fn in_flight(&self) -> u32 {
+        self.flight.len()
+    }
+
     /// Whether all that was sent, FIN included, is acknowledged.
     pub(super) fn is_finished(&self) -> bool {
         self.finished && self.una == self.end()

@@ -1,0 +1,186 @@
+//! What fixes would have saved, quoted in the normal report.
+//!
+//! A prediction needs a connection's packets, so it takes a second look at the file, and it takes replays. By default
+//! both are bounded so that nobody notices; what would take more is left to `tcpwhy whatif`.
+
+mod fixes;
+mod packets;
+
+use std::path::Path;
+
+use clap::ValueEnum;
+use tcpwhy_diagnose::report::{Blamed, Capture, Connection, Finding, Source, WhatIf};
+use tcpwhy_report::terminal;
+use tcpwhy_simulate::whatif::{self, Effort, Placed};
+
+use crate::stop::Stop;
+use crate::whatif::corked;
+use packets::Wanted;
+
+/// When fixes are tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum When {
+    /// Where it takes no time that anybody notices.
+    Auto,
+    /// Wherever the input is a file.
+    Always,
+    Never,
+}
+
+/// How much a report may take for its predictions.
+#[derive(Clone, Copy, Debug)]
+struct Limits {
+    /// Bytes that are read again, for all captures of a file together.
+    bytes: u64,
+    /// Packets of a capture that is read again.
+    packets: u64,
+    /// Work of the replays for a capture ([`Effort`]).
+    effort: u64,
+}
+
+/// Effort that an answer takes for each packet of a connection, at least: five in each replay (two interfaces, arrivals,
+/// timers), and four replays where not everything is as expected at once.
+const LEAST_EFFORT: u64 = 20;
+
+/// What hardly anybody notices: a second look at so many packets takes up to 100 ms, and so many replays as long again.
+/// Of the labelled corpus, half of the captures take less than a millisecond more, the worst 120 ms (a debug build on a busy machine).
+const UNNOTICED: Limits = Limits { bytes: 16 << 20, packets: 200_000, effort: 300_000 };
+const UNLIMITED: Limits = Limits { bytes: u64::MAX, packets: u64::MAX, effort: u64::MAX };
+
+/// Predictions for the captures of one file, one after the other.
+pub(crate) struct Quoting<'a> {
+    file: &'a Path,
+    /// Its size; `None` where it cannot be read again.
+    size: Option<u64>,
+    limits: Limits,
+    /// Connections of a capture that are shown in full.
+    top: usize,
+    stop: &'a Stop,
+    /// Captures of it that have begun.
+    captures: usize,
+    /// Bytes that were read again.
+    again: u64,
+}
+
+impl<'a> Quoting<'a> {
+    pub(crate) fn new(file: &'a Path, when: When, top: usize, stop: &'a Stop) -> Self {
+        let is_asked = when != When::Never && file != Path::new("-");
+        let metadata = is_asked.then(|| file.metadata().ok()).flatten();
+        // A pipe can be read once only.
+        let size = metadata.filter(std::fs::Metadata::is_file).map(|metadata| metadata.len());
+        let limits = if when == When::Always { UNLIMITED } else { UNNOTICED };
+        Self { file, size, limits, top, stop, captures: 0, again: 0 }
+    }
+
+    /// The next capture begins.
+    pub(crate) fn next_capture(&mut self) {
+        self.captures += 1;
+    }
+
+    /// The present capture's report with predictions in it. `whole` has all of its connections.
+    pub(crate) fn quoted<'s>(&mut self, source: &'s dyn Source, whole: &dyn Source) -> Quoted<'s> {
+        Quoted { source, quotes: self.quotes(source, whole) }
+    }
+
+    fn quotes(&mut self, source: &dyn Source, whole: &dyn Source) -> Vec<Quote> {
+        let Some(size) = self.size.filter(|size| self.again.saturating_add(*size) <= self.limits.bytes)
+        else {
+            return Vec::new();
+        };
+        // After Ctrl-C somebody waits for the report, and the file has more than was read of it.
+        if self.stop.requested() || source.capture().packets > self.limits.packets {
+            return Vec::new();
+        }
+        let mut wanted = Wanted::of(whole, self.asked(source));
+        let most = (self.limits.effort / LEAST_EFFORT).min(whatif::MOST_PACKETS as u64);
+        wanted.retain(|wanted| wanted.count <= most);
+        if wanted.is_empty() {
+            return Vec::new();
+        }
+        self.again += size;
+        packets::gather(self.file, self.captures - 1, &mut wanted, self.stop);
+        self.predictions(&wanted)
+    }
+
+    /// What is shown in full and may be mended: findings about several connections, one by one, then those of one.
+    fn asked(&self, source: &dyn Source) -> Vec<Vec<Finding>> {
+        let about_several = source.findings().take_while(|finding| finding.connection.is_none());
+        let about_several = about_several.filter(fixes::has_any).take(self.top).map(|finding| vec![finding]);
+        let mendable = |id| source.findings_of(id).into_iter().filter(fixes::has_any).collect::<Vec<_>>();
+        let about_one = terminal::shown(source, self.top).into_iter().map(mendable);
+        about_several.chain(about_one).filter(|findings| !findings.is_empty()).collect()
+    }
+
+    fn predictions(&self, all: &[Wanted]) -> Vec<Quote> {
+        let mut left = self.limits.effort;
+        let mut quotes = Vec::new();
+        for (number, wanted) in all.iter().enumerate() {
+            // None takes all from those behind it.
+            let effort = Effort::of(if number + 1 == all.len() { left } else { left / 2 });
+            quotes.extend(predicted(wanted, &effort));
+            left -= effort.spent();
+        }
+        quotes
+    }
+}
+
+/// What fixes of these findings would have saved; nothing where the replay is not like the capture.
+fn predicted(wanted: &Wanted, effort: &Effort) -> Vec<Quote> {
+    let findings = &wanted.findings;
+    let mut asked: Vec<Placed> = Vec::new();
+    for fix in findings.iter().flat_map(fixes::of) {
+        if !asked.contains(&fix) {
+            asked.push(fix);
+        }
+    }
+    let Some(packets) = wanted.connections() else { return Vec::new() };
+    let Ok(answer) = whatif::ask_within(effort, &packets, corked(findings), &asked) else {
+        return Vec::new();
+    };
+    let quote = |finding: &Finding| Some((key(finding), fixes::best(finding, &answer)?));
+    findings.iter().filter_map(quote).collect()
+}
+
+/// A prediction, and the finding it belongs to.
+type Quote = (Key, WhatIf);
+
+/// What tells a capture's findings apart: rule, connection, blamed side, first packet of evidence.
+type Key = (&'static str, Option<u64>, Blamed, Option<u64>);
+
+fn key(finding: &Finding) -> Key {
+    let packet = finding.evidence.first().map(|evidence| evidence.packet);
+    (finding.rule, finding.connection, finding.blame.side, packet)
+}
+
+/// A report that knows what some fixes would have saved.
+pub(crate) struct Quoted<'a> {
+    source: &'a dyn Source,
+    quotes: Vec<Quote>,
+}
+
+impl Source for Quoted<'_> {
+    fn capture(&self) -> Capture {
+        self.source.capture()
+    }
+
+    fn connections(&self) -> Box<dyn Iterator<Item = Connection> + '_> {
+        self.source.connections()
+    }
+
+    fn findings(&self) -> Box<dyn Iterator<Item = Finding> + '_> {
+        self.source.findings()
+    }
+
+    fn skim(&self) -> Box<dyn Iterator<Item = Finding> + '_> {
+        self.source.skim()
+    }
+
+    fn findings_of(&self, connection: u64) -> Vec<Finding> {
+        self.source.findings_of(connection)
+    }
+
+    fn what_if(&self, finding: &Finding) -> Option<WhatIf> {
+        let found = self.quotes.iter().find(|(of, _)| *of == key(finding));
+        found.map(|(_, what_if)| what_if.clone())
+    }
+}
