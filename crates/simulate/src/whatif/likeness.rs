@@ -1,5 +1,7 @@
 //! Whether the unchanged replay is like the capture.
 
+use std::fmt;
+
 use serde::Serialize;
 
 use super::replay::Replay;
@@ -34,6 +36,19 @@ const MOST_SEGMENTS: f64 = 0.25;
 const MOST_PACKETS: f64 = 0.25;
 /// Latencies nearer than this to each other are alike: what hosts need to wake a program; ns.
 const ALIKE: f64 = 300_000.0;
+
+impl fmt::Display for Likeness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [total, half, most, segments] =
+            [self.total, self.latency_p50, self.latency_p90, self.segments].map(|share| share * 100.0);
+        write!(
+            f,
+            "the replay is {total:.0} % off in all; of {} latencies half are off by up to {half:.0} %, nine in ten by up to \
+             {most:.0} %; {segments:.0} % more or fewer segments",
+            self.compared
+        )
+    }
+}
 
 impl Likeness {
     /// Compares connections with their replays.

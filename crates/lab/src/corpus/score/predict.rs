@@ -152,7 +152,7 @@ impl<'a> Cured<'a> {
         let measured_ms = self.cause.cost_ms.unwrap_or(0.0);
         let silent = match answer {
             Err(unfit) => Some(unfit.to_string()),
-            Ok(answer) if !answer.likeness.is_good() => Some(format!("{:?}", answer.likeness)),
+            Ok(answer) if !answer.likeness.is_good() => Some(answer.likeness.to_string()),
             Ok(_) => None,
         };
         let answer = answer.as_ref().ok().filter(|_| silent.is_none());
