@@ -91,8 +91,8 @@ fn stack(run: &Run, options: &Options) -> Option<Stack> {
         // tcp_select_initial_window: no more scale than the buffer needs.
         stack.window_scale = (0..=14).find(|scale| window >> scale <= 0xffff);
     }
-    // SO_SNDBUF is doubled, and the kernel's own bookkeeping takes half of that.
-    stack.sender.send_buffer = options.send_buffer.map(|bytes| bytes as u64);
+    // Linux takes twice what is asked for (socket(7), SO_SNDBUF).
+    stack.sender.send_buffer = options.send_buffer.map(|bytes| 2 * bytes as u64);
     Some(stack)
 }
 
