@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{analyze, completions, explain, lab, link, man, plot, rules, simulate, whatif};
+use crate::{analyze, completions, explain, lab, link, man, plot, rules, simulate, sockets, whatif};
 
 const ABOUT: &str = "Tells you why a TCP connection is slow, and which side to blame";
 
@@ -93,6 +93,8 @@ pub(crate) enum Verb {
     Plot(plot::Args),
     /// Say what each fix would have saved, and what it would have cost
     Whatif(whatif::Args),
+    /// Show every TCP socket, its options, and what it waits for now
+    Sockets(sockets::Args),
     /// Play the stories of slow TCP again on this machine's kernel
     Lab(lab::Args),
     /// Run any two programs with an emulated link between them
