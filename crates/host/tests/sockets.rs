@@ -232,7 +232,9 @@ fn sockets_of_another_network_namespace_are_reached_through_their_descriptors() 
     let mut observer = Observer::new().expect("sock_diag");
     let is_it = |found: &&Found| found.socket.inode == Some(inode);
     assert!(observer.all().expect("sockets").iter().find(is_it).is_none());
-    let all = observer.held(&Holders::of(&[std::process::id()])).expect("sockets");
+    let holders = Holders::of(&[std::process::id()]);
+    let mut all = observer.held(&holders).expect("sockets");
+    observer.attribute(&mut all, &holders);
     let found = all.iter().find(is_it).expect("the listener");
     assert!(found.is_elsewhere);
     assert_eq!((found.socket.state, found.local.port()), (State::Listen, 4_321));

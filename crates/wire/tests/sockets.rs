@@ -62,6 +62,10 @@ fn ss_with_all_options() {
     let full = between(&listing, "127.0.0.1:47442", "127.0.0.1:9123");
     // ss left the peer's window out: it is zero.
     assert_eq!((full.info.peer_window, full.info.not_sent), (Some(0), Some(3_782_144)));
+    assert_eq!(
+        (full.info.peer_window_limited_us, full.info.send_buffer_limited_us),
+        (full.info.busy_us, Some(0))
+    );
     assert_eq!(full.timer.map(|timer| timer.kind), Some(TimerKind::Probe));
     assert_eq!((full.holders[0].name.as_str(), full.holders[0].fd), ("python3", Some(8)));
     assert_eq!((full.info.retransmitted, full.info.retransmissions), (Some(0), Some(1)));

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
-use tcpwhy_wire::sockets::{CongestionState, TcpSocket, Timer, TimerKind};
+use tcpwhy_wire::sockets::{CongestionState, State, TcpSocket, Timer, TimerKind};
 
 use super::row::Row;
 use super::{Look, sentence};
@@ -59,7 +59,7 @@ pub(super) fn socket(row: &Row) -> Map<String, Value> {
     let why = |unknown: &Option<super::row::Unknown>| unknown.as_ref().map(super::row::Unknown::footnote);
     let whole = json!({
         "local": local,
-        "peer": peer,
+        "peer": Some(peer).filter(|_| !matches!(state, State::Listen | State::Closed)),
         "state": state.name(),
         "programs": programs(&row.socket),
         "programs_unknown": why(&row.program_unknown),

@@ -6,10 +6,9 @@ use anyhow::{Context, Result, bail};
 use tcpwhy_diagnose::sockets::{Kind, suspicions};
 use tcpwhy_host::process::{self, Holders};
 use tcpwhy_host::sockets::{Found, Observer};
-use tcpwhy_wire::sockets::State;
 
-use super::Look;
 use super::row::{Row, Unknown};
+use super::{Look, sentence};
 use crate::complaint;
 
 /// Looks at all sockets, or at those of some processes.
@@ -30,12 +29,14 @@ impl Live {
     pub(super) fn look(&mut self) -> Result<Look> {
         self.find_holders()?;
         let mut found = self.sockets()?;
+        self.observer.attribute(&mut found, &self.holders);
         found.iter_mut().for_each(Found::read_options);
         let rows = found.into_iter().map(|found| self.row(found)).collect();
         Ok(Look { source: "kernel", rows, notes: self.notes() })
     }
 
-    /// One quick look, of many: options are read only where a suspicion depends on them.
+    /// One quick look, of many: programs are named only where there is a suspicion, and options are read only where it
+    /// depends on them.
     pub(super) fn glance(&mut self) -> Result<Vec<Row>> {
         if !self.pids.is_empty() {
             // Their sockets come and go; all processes' are too many to be asked for each time.
@@ -43,8 +44,13 @@ impl Live {
         }
         let mut found = self.sockets()?;
         for one in &mut found {
+            let suspicions = suspicions(&one.socket);
+            if suspicions.is_empty() {
+                continue;
+            }
+            self.observer.attribute(std::slice::from_mut(one), &self.holders);
             let depends = |kind| matches!(kind, Kind::Nagle | Kind::Cork | Kind::NagleOrCork);
-            if suspicions(&one.socket).iter().any(|suspicion| depends(suspicion.kind)) {
+            if suspicions.iter().any(|suspicion| depends(suspicion.kind)) {
                 one.read_options();
             }
         }
@@ -67,15 +73,10 @@ impl Live {
         !self.pids.is_empty() && self.pids.iter().all(|&pid| process::name(pid).is_err())
     }
 
+    /// All that were asked for.
     fn sockets(&mut self) -> Result<Vec<Found>> {
-        let found = if self.pids.is_empty() {
-            self.observer.all().map(|mut found| {
-                self.observer.attribute(&mut found, &self.holders);
-                found
-            })
-        } else {
-            self.observer.held(&self.holders)
-        };
+        let found =
+            if self.pids.is_empty() { self.observer.all() } else { self.observer.held(&self.holders) };
         found.context("this system's sockets cannot be listed")
     }
 
@@ -90,11 +91,8 @@ impl Live {
 
     /// Why no process is known to hold a socket.
     fn why_nobody(&self, found: &Found) -> Unknown {
-        let is_new = matches!(found.socket.state, State::Established | State::CloseWait | State::SynReceived);
         match found.socket.inode {
-            // A socket gets its number when a program accepts it, and loses it when the last program closes it.
-            Some(0) if is_new => Unknown::Unaccepted,
-            Some(0) => Unknown::Nobody,
+            Some(0) => Row::held_by_none(found.socket.state),
             _ if self.holders.hidden > 0 => Unknown::Rights,
             _ => Unknown::Nobody,
         }
@@ -111,7 +109,9 @@ impl Live {
             let hidden = self.holders.hidden;
             if hidden > 0 {
                 notes.push(format!(
-                    "{hidden} processes are other users': which sockets are theirs, and with what options, takes root."
+                    "{} not be looked into: which sockets are theirs takes CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH (try \
+                     sudo).",
+                    sentence::plural(hidden as u64, "process may", "processes may")
                 ));
             }
             match process::other_networks() {
@@ -135,8 +135,7 @@ fn reachable(pids: &[u32]) -> Result<Vec<u32>> {
             Err(error) => refusals.push(match error.kind() {
                 ErrorKind::NotFound => format!("process {pid}: there is none"),
                 ErrorKind::PermissionDenied => format!(
-                    "process {pid} is another user's: its sockets take root (CAP_SYS_PTRACE and \
-                     CAP_DAC_READ_SEARCH); try sudo"
+                    "process {pid} may not be looked into: that needs CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH (try sudo)"
                 ),
                 _ => format!("process {pid}: {error}"),
             }),

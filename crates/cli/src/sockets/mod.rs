@@ -22,7 +22,7 @@ use crate::output;
 use row::Row;
 use terminal::Shown;
 
-const LONG_ABOUT: &str = "\
+pub(crate) const LONG_ABOUT: &str = "\
 Shows every TCP socket: its program, state, queues, windows and round trip, and TCP_NODELAY, TCP_CORK, TCP_QUICKACK and \
 buffer sizes, which no other tool reads from a running program. The sockets that seem to wait for something come \
 first, each with a sentence: a small segment that Nagle's algorithm or a cork holds back, a closed window, \
@@ -54,7 +54,7 @@ const LOOK_EVERY: &str = "10ms";
 
 /// `tcpwhy sockets`.
 #[derive(Debug, clap::Args)]
-#[command(long_about = LONG_ABOUT, after_long_help = EXAMPLES, after_help = "Examples and more with --help.", max_term_width = 100)]
+#[command(after_long_help = EXAMPLES, after_help = "Examples and more with --help.", max_term_width = 100)]
 pub(crate) struct Args {
     /// Only the sockets of this process; several with commas between
     #[arg(short, long = "pid", value_name = "PID", value_delimiter = ',')]

@@ -20,6 +20,15 @@ pub(super) struct Row {
 }
 
 impl Row {
+    /// Why no program is known to hold a socket that no process holds, as its number 0 tells: a socket gets its number
+    /// when a program accepts it, and loses it when the last program closes it.
+    pub(super) fn held_by_none(state: State) -> Unknown {
+        match state {
+            State::Established | State::CloseWait | State::SynReceived => Unknown::Unaccepted,
+            _ => Unknown::Nobody,
+        }
+    }
+
     pub(super) fn new(socket: TcpSocket) -> Self {
         let suspicions = suspicions(&socket);
         Self {
@@ -91,7 +100,7 @@ impl Unknown {
     /// In a cell of the table.
     pub(super) fn short(&self) -> &'static str {
         match self {
-            Self::Rights => "sudo",
+            Self::Rights => "denied",
             Self::Unaccepted | Self::Nobody => "none",
             Self::Gone => "gone",
             Self::Kernel => "old",
@@ -104,8 +113,8 @@ impl Unknown {
     pub(super) fn footnote(&self) -> String {
         match self {
             Self::Rights => {
-                "needs root (CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH): the program is another user's, \
-                             or this machine lets users trace only their children (kernel.yama.ptrace_scope)"
+                "needs CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH (try sudo): the program is another user's or \
+                             protected, or this machine lets users trace only children (kernel.yama.ptrace_scope)"
                     .to_owned()
             }
             Self::Unaccepted | Self::Nobody => "no process holds the socket".to_owned(),
@@ -120,14 +129,14 @@ impl Unknown {
     fn instead_of_program(&self, row: &Row) -> String {
         match self {
             Self::Rights => match row.socket.uid {
-                Some(uid) => format!("user {uid}'s: sudo"),
-                None => "sudo".to_owned(),
+                Some(uid) => format!("user {uid}'s (denied)"),
+                None => "denied".to_owned(),
             },
             Self::Unaccepted => "not accepted yet".to_owned(),
             Self::Nobody => "no process".to_owned(),
             _ => match row.socket.uid {
                 Some(uid) => format!("user {uid}'s"),
-                None => String::new(),
+                None => "program not told".to_owned(),
             },
         }
     }

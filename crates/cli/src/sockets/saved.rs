@@ -26,7 +26,7 @@ pub(super) fn look(path: &Path) -> Result<Look> {
     };
     let rows = sockets.into_iter().map(|socket| {
         let program_unknown = socket.holders.is_empty().then(|| match socket.inode {
-            Some(0) => Unknown::Nobody,
+            Some(0) => Row::held_by_none(socket.state),
             _ => Unknown::NotTold,
         });
         Row { program_unknown, options_unknown: Some(Unknown::NotTold), ..Row::new(socket) }

@@ -47,8 +47,12 @@ pub(super) fn of(row: &Row, suspicion: &Suspicion) -> String {
         ),
         Kind::Retransmission => again(socket, suspicion),
         Kind::Unread => format!(
-            "{bytes} {} for the program to read{}.",
+            "{bytes} {} {}{}.",
             if suspicion.amount == 1 { "waits" } else { "wait" },
+            match row.program_unknown {
+                Some(Unknown::Unaccepted) => "in a connection that the program has not accepted yet",
+                _ => "for the program to read",
+            },
             came(suspicion)
         ),
         Kind::Unaccepted => unaccepted(socket, suspicion),
@@ -143,13 +147,13 @@ pub(super) fn counted(kind: Kind, n: usize) -> String {
     format!("{} {what}", count(n as u64))
 }
 
-/// The rule whose text tells more, and what to do.
-pub(super) fn rule(kind: Kind) -> &'static str {
+/// The rule whose text tells more, and what to do; a program that does not take what came needs no explanation.
+pub(super) fn rule(kind: Kind) -> Option<&'static str> {
     match kind {
-        Kind::Nagle | Kind::NagleOrCork => "nagle-delayed-ack",
-        Kind::Cork => "cork-timeout",
-        Kind::PeerWindow | Kind::PeerWindowOrCork | Kind::Unread => "zero-window",
-        Kind::Retransmission => "rto-stall",
-        Kind::Unaccepted => "syn-retry",
+        Kind::Nagle | Kind::NagleOrCork => Some("nagle-delayed-ack"),
+        Kind::Cork => Some("cork-timeout"),
+        Kind::PeerWindow | Kind::PeerWindowOrCork => Some("zero-window"),
+        Kind::Retransmission => Some("rto-stall"),
+        Kind::Unread | Kind::Unaccepted => None,
     }
 }

@@ -142,12 +142,13 @@ fn queues(row: &Row, facts: &mut Facts) {
     facts.add("unread", Some(socket.recv_queue), bytes);
     match socket.bytes_in_flight().zip(info.not_sent) {
         Some((flight, unsent)) => {
-            facts.add("in flight", Some(flight), bytes);
+            let segments = |n: u64| format!(" in {}", sentence::plural(n, "segment", "segments"));
+            let segments = info.unacked.filter(|n| *n > 0).map_or(String::new(), segments);
+            facts.add("in flight", Some(flight), |flight| format!("{}{segments}", bytes(flight)));
             facts.add("unsent", Some(unsent), bytes);
         }
         None => facts.add("send-q", Some(socket.send_queue), bytes),
     }
-    facts.add("segments in flight", info.unacked, count);
     facts.add("lost", info.lost.filter(|lost| *lost > 0), count);
     facts.add("retransmissions", info.retransmissions, count);
     facts.add("sent", info.bytes_sent, bytes);
@@ -187,7 +188,7 @@ fn options(row: &Row, facts: &mut Facts) {
     facts.add("TCP_QUICKACK", options.quickack, on_off);
     if options.nodelay.is_none() && socket.state != State::TimeWait {
         facts.add("options:", row.options_unknown.as_ref(), |why| match why {
-            Unknown::Rights => "need CAP_SYS_PTRACE (sudo)".to_owned(),
+            Unknown::Rights => "need CAP_SYS_PTRACE (try sudo)".to_owned(),
             Unknown::Nobody | Unknown::Unaccepted => "no process to ask".to_owned(),
             other => other.footnote(),
         });
@@ -203,12 +204,9 @@ fn options(row: &Row, facts: &mut Facts) {
 pub(super) fn advice(page: &mut Page<'_>, suspects: &[&Row]) -> io::Result<()> {
     let kinds: BTreeSet<Kind> =
         suspects.iter().flat_map(|row| row.suspicions.iter().map(|suspicion| suspicion.kind)).collect();
-    let mut rules = Vec::new();
+    let mut rules: Vec<&str> = Vec::new();
     for kind in kinds {
-        let rule = sentence::rule(kind);
-        if !rules.contains(&rule) {
-            rules.push(rule);
-        }
+        rules.extend(sentence::rule(kind).filter(|rule| !rules.contains(rule)));
     }
     if rules.is_empty() {
         return Ok(());

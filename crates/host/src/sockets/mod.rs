@@ -94,33 +94,29 @@ impl Observer {
         self.diag.sockets()
     }
 
-    /// The TCP sockets that `holders` found, with their descriptors, wherever they live: those of other namespaces, and
-    /// those that are not connected yet, through their descriptors.
+    /// The TCP sockets that `holders` found, wherever they live: those of other namespaces, and those that are not
+    /// connected yet, through their descriptors. Who holds which is for [`Observer::attribute`] to say.
     ///
     /// # Errors
     ///
     /// Those of [`Diag::sockets`].
     pub fn held(&mut self, holders: &Holders) -> io::Result<Vec<Found>> {
         let mut found = self.diag.sockets()?;
-        self.attribute(&mut found, holders);
-        found.retain(|one| !one.descriptors.is_empty());
+        found.retain(|one| one.socket.inode.is_some_and(|inode| !holders.of_socket(inode).is_empty()));
         let seen: HashSet<u64> = found.iter().filter_map(|one| one.socket.inode).collect();
         let mut unseen: Vec<_> =
             holders.descriptors().filter(|descriptor| !seen.contains(&descriptor.inode)).collect();
         unseen.sort_unstable_by_key(|descriptor| (descriptor.inode, descriptor.pid, descriptor.fd));
         unseen.dedup_by_key(|descriptor| descriptor.inode);
-        let others = unseen.into_iter().filter_map(|descriptor| self.elsewhere(descriptor, holders));
-        found.extend(others.collect::<Vec<_>>());
+        found.extend(unseen.into_iter().filter_map(|descriptor| self.elsewhere(descriptor)));
         Ok(found)
     }
 
     /// A socket that `sock_diag` does not show; `None` if it is none of TCP's, or out of reach.
-    fn elsewhere(&mut self, descriptor: Descriptor, holders: &Holders) -> Option<Found> {
+    fn elsewhere(&self, descriptor: Descriptor) -> Option<Found> {
         let twin = descriptor.duplicate().ok()?;
         let mut found = describe(&twin).ok().flatten()?;
         found.is_elsewhere = self.namespace.is_some() && descriptor::namespace(&twin) != self.namespace;
-        drop(twin);
-        self.attribute(std::slice::from_mut(&mut found), holders);
         Some(found)
     }
 

@@ -6,6 +6,9 @@
 /// `TCP_INFINITE_SSTHRESH` of `include/net/tcp.h`: slow start has not ended yet.
 const NO_THRESHOLD: u64 = 0x7fff_ffff;
 
+/// The state in which the struct says something else (`TCP_LISTEN`).
+const LISTEN: u64 = 10;
+
 /// The kernel's view of one connection. `None`: the kernel, or the text, does not say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Info {
@@ -127,6 +130,10 @@ impl Info {
     /// Takes the struct apart, as long as the kernel made it. It is this machine's: integers are in its byte order.
     pub fn of_tcp_info(bytes: &[u8]) -> Self {
         let kernel = Bytes(bytes);
+        // Of a listening socket only the queue and its limit are filled in; the rest is zero and means nothing.
+        if kernel.u8(0) == Some(LISTEN) {
+            return Self { unacked: kernel.u32(24), sacked: kernel.u32(28), ..Self::default() };
+        }
         let info = Self {
             congestion_state: kernel.u8(1).and_then(CongestionState::of_linux),
             timeouts: kernel.u8(2),
@@ -143,8 +150,9 @@ impl Info {
             last_received_ms: kernel.u32(52),
             last_ack_ms: kernel.u32(56),
             path_mtu: kernel.u32(60),
-            rtt_us: kernel.u32(68),
-            rtt_deviation_us: kernel.u32(72),
+            // 0: there was no round trip yet.
+            rtt_us: kernel.u32(68).filter(|rtt| *rtt > 0),
+            rtt_deviation_us: kernel.u32(72).filter(|_| kernel.u32(68) > Some(0)),
             ssthresh: kernel.u32(76).filter(|segments| *segments < NO_THRESHOLD),
             cwnd: kernel.u32(80),
             retransmissions: kernel.u32(100),
@@ -161,7 +169,7 @@ impl Info {
             bytes_acked: kernel.u64(120),
             bytes_received: kernel.u64(128),
             not_sent: kernel.u32(144),
-            // All ones: there was no round trip yet.
+            // All ones, likewise.
             min_rtt_us: kernel.u32(148).filter(|rtt| *rtt < u64::from(u32::MAX)),
             delivery_rate: kernel.u64(160),
             is_app_limited: kernel.u64(160).and(kernel.u8(7)).map(|bits| bits & 1 == 1),
@@ -193,6 +201,16 @@ mod tests {
         assert_eq!((info.rtt_us, info.cwnd, info.retransmissions), (Some(21), Some(10), Some(0)));
         assert_eq!((info.ssthresh, info.not_sent, info.peer_window), (None, None, None));
         assert_eq!(Info::of_tcp_info(&[]), Info::default());
+    }
+
+    #[test]
+    fn of_a_listening_socket_only_the_queue_is_told() {
+        let mut bytes = [0; 236];
+        bytes[0] = 10;
+        bytes[24..28].copy_from_slice(&1_u32.to_ne_bytes());
+        bytes[28..32].copy_from_slice(&128_u32.to_ne_bytes());
+        let expected = Info { unacked: Some(1), sacked: Some(128), ..Info::default() };
+        assert_eq!(Info::of_tcp_info(&bytes), expected);
     }
 
     #[test]

@@ -86,10 +86,20 @@ impl Listing {
     fn complete(&mut self) {
         // ss of before 2020 knows no windows; one that shows some socket's left the others' out as zero.
         let shows_windows = self.sockets.iter().any(|socket| socket.info.peer_window.is_some());
+        // Likewise times, which came with Linux 4.10.
+        let shows_times = self.sockets.iter().any(|socket| socket.info.busy_us.is_some());
         for socket in &mut self.sockets {
             ss::complete(socket);
             if shows_windows && socket.state.may_send() && socket.info.mss.is_some() {
                 socket.info.peer_window.get_or_insert(0);
+            }
+            if shows_times && socket.info.mss.is_some() {
+                let info = &mut socket.info;
+                for time in
+                    [&mut info.busy_us, &mut info.peer_window_limited_us, &mut info.send_buffer_limited_us]
+                {
+                    time.get_or_insert(0);
+                }
             }
             socket.leave_out_fins();
         }

@@ -61,11 +61,12 @@ impl Counts {
             .retain(|cookie, count| count.last.is_some() || interval.by_cookie.contains_key(cookie));
     }
 
-    /// Sockets that waited, the most often first.
+    /// Sockets that waited: the gravest kind first, and of a kind those seen most often.
     pub(super) fn suspects(&self) -> Vec<&Count> {
         let mut suspects: Vec<_> = self.by_cookie.values().filter(|count| count.last.is_some()).collect();
         suspects.sort_by_cached_key(|count| {
-            (Reverse(count.seen.iter().max().copied()), count.last.as_ref().map(Row::ends))
+            let gravest = count.kinds().next().map(|(kind, seen)| (kind, Reverse(seen)));
+            (gravest, count.last.as_ref().map(Row::ends))
         });
         suspects
     }
