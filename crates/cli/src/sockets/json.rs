@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
+use tcpwhy_report::json::compact;
 use tcpwhy_wire::sockets::{CongestionState, State, TcpSocket, Timer, TimerKind};
 
 use super::row::Row;
@@ -13,16 +14,16 @@ const FORMAT: &str = "tcpwhy-sockets/1";
 
 /// One object: what it is, then each socket on a line of its own.
 pub(super) fn write(out: &mut impl Write, look: &Look) -> io::Result<()> {
-    let notes = json!(look.notes);
     write!(
         out,
-        "{{\"format\":\"{FORMAT}\",\"version\":\"{}\",\"source\":\"{}\",\"notes\":{notes},\"sockets\":[",
+        "{{\"format\":\"{FORMAT}\",\"version\":\"{}\",\"source\":\"{}\",\"notes\":{},\"sockets\":[",
         env!("CARGO_PKG_VERSION"),
-        look.source
+        look.source,
+        on_one_line(&json!(look.notes))?
     )?;
     for (i, row) in look.rows.iter().enumerate() {
         let comma = if i == 0 { "" } else { "," };
-        write!(out, "{comma}\n{}", Value::Object(socket(row)))?;
+        write!(out, "{comma}\n{}", on_one_line(&Value::Object(socket(row)))?)?;
     }
     writeln!(out, "]}}")
 }
@@ -38,7 +39,16 @@ pub(super) fn write_watched(
         whole.extend(figures);
     }
     whole["sockets"] = sockets.map(Value::Object).collect();
-    writeln!(out, "{whole}")
+    writeln!(out, "{}", on_one_line(&whole)?)
+}
+
+/// As reports are written, but with all on one line: a program's name may hold anything.
+fn on_one_line(value: &Value) -> io::Result<String> {
+    let mut text = Vec::new();
+    compact(&mut text, value)?;
+    // In strings it is escaped.
+    text.retain(|&byte| byte != b'\n');
+    String::from_utf8(text).map_err(io::Error::other)
 }
 
 /// All that is known of a socket.

@@ -330,7 +330,12 @@ fn every_field_of_the_json_is_documented() {
 fn a_program_cannot_paint_over_the_screen() {
     let desk = Desk::new();
     let line = b"ESTAB 5 0 10.0.0.1:22 10.0.0.2:5000 users:((\"\x1b]0;pwned\x07\xe2\x80\xae\",pid=1,fd=2))\n";
-    let ran = desk.run(&["sockets", "--from", desk.file("hostile.txt", line).to_str().expect("a path")]);
+    let file = desk.file("hostile.txt", line);
+    let file = file.to_str().expect("a path");
+    let report = desk.run(&["sockets", "--format", "json", "--from", file]);
+    assert!(report.stdout.contains("\\u202e") && !report.stdout.contains('\u{202e}'), "{report:?}");
+    assert_eq!(report.json()["sockets"][0]["programs"][0]["pid"], 1);
+    let ran = desk.run(&["sockets", "--from", file]);
     assert_eq!(ran.status, Some(0));
     assert!(ran.stdout.contains("\\u{202e}"), "{ran:?}");
     assert!(!ran.stdout.contains(['\x1b', '\x07', '\u{202e}']), "{ran:?}");
