@@ -5,6 +5,10 @@
 
 use tcpwhy_wire::sockets::{CongestionState, State, TcpSocket, TimerKind};
 
+/// Where data left less than this many ms ago, what is behind it may be held for microseconds only: a sender of many
+/// small writes over a fast path, for which Nagle's algorithm gathers them as it should. Two ticks of the kernel's clock
+/// for it at HZ=250, of which one may have just begun.
+const JUST_SENT_MS: u64 = 8;
 /// Data that came less than this many ms ago may only wait for the program to be woken: the kernel's clock for it ticks
 /// each 4 ms (HZ=250) or 10 (HZ=100).
 const JUST_CAME_MS: u64 = 10;
@@ -94,7 +98,7 @@ fn held(socket: &TcpSocket) -> Option<Suspicion> {
     let kind = match (options.nodelay, options.cork) {
         (_, Some(true)) => Kind::Cork,
         _ if is_corked => Kind::Cork,
-        _ if flight == 0 => return None,
+        _ if flight == 0 || info.last_sent_ms.is_some_and(|ms| ms < JUST_SENT_MS) => return None,
         (Some(false), Some(false)) => Kind::Nagle,
         // Pacing may keep it for a moment.
         (Some(true), Some(false)) => return None,
@@ -222,6 +226,7 @@ mod tests {
         assert_eq!(with(|socket| socket.info.cwnd = Some(1)), [], "the congestion window is full");
         assert_eq!(with(|socket| socket.info.peer_window = None), [], "the window is not known");
         assert_eq!(with(|socket| socket.options.nodelay = Some(true)), [], "paced");
+        assert_eq!(with(|socket| socket.info.last_sent_ms = Some(4)), [], "gathered in passing");
         assert_eq!(with(|socket| socket.state = State::TimeWait), []);
         // 44 bytes do not fit.
         assert_eq!(with(|socket| socket.info.peer_window = Some(43)), [Kind::PeerWindow]);

@@ -109,8 +109,8 @@ impl Live {
             let hidden = self.holders.hidden;
             if hidden > 0 {
                 notes.push(format!(
-                    "{} not be looked into: which sockets are theirs takes CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH (try \
-                     sudo).",
+                    "{} not be looked into, so some sockets have no name: that takes CAP_SYS_PTRACE and \
+                     CAP_DAC_READ_SEARCH (try sudo).",
                     sentence::plural(hidden as u64, "process may", "processes may")
                 ));
             }

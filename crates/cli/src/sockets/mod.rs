@@ -23,8 +23,8 @@ use row::Row;
 use terminal::Shown;
 
 pub(crate) const LONG_ABOUT: &str = "\
-Shows every TCP socket: its program, state, queues, windows and round trip, and TCP_NODELAY, TCP_CORK, TCP_QUICKACK and \
-buffer sizes, which no other tool reads from a running program. The sockets that seem to wait for something come \
+Shows every TCP socket: its program, state, queues, windows and round trip, and as they are in the running program \
+TCP_NODELAY, TCP_CORK, TCP_QUICKACK and buffer sizes. The sockets that seem to wait for something come \
 first, each with a sentence: a small segment that Nagle's algorithm or a cork holds back, a closed window, \
 retransmissions, a program that does not read or accept.
 

@@ -232,14 +232,17 @@ pub(super) fn complete(socket: &mut TcpSocket) {
     if info.mss.is_none() || socket.state == State::Listen {
         return;
     }
-    for count in [
+    for value in [
         &mut info.unacked,
         &mut info.sacked,
         &mut info.lost,
         &mut info.retransmitted,
         &mut info.retransmissions,
+        &mut info.last_sent_ms,
+        &mut info.last_received_ms,
+        &mut info.last_ack_ms,
     ] {
-        count.get_or_insert(0);
+        value.get_or_insert(0);
     }
     // All three came with Linux 4.6.
     if info.min_rtt_us.is_some() || info.delivery_rate.is_some() || info.not_sent.is_some() {
