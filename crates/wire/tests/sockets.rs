@@ -105,6 +105,22 @@ fn a_mail_breaks_and_quotes_lines() {
 }
 
 #[test]
+fn ss_asked_for_one_state_leaves_the_state_out() {
+    let text = "Recv-Q Send-Q Local Address:Port  Peer Address:Port Process\n\
+                0      34         10.0.0.1:8080      10.0.0.2:51000\n\
+                \t cubic rto:204 rtt:0.9/0.1 mss:1448 cwnd:10 unacked:1 notsent:34 snd_wnd:65536 lastsnd:20\n\
+                0      0          10.0.0.1:8080      10.0.0.2:51002\n\
+                \t cubic rto:204 rtt:0.9/0.1 mss:1448 cwnd:10 snd_wnd:65536\n";
+    let listing = read(text);
+    assert_eq!((listing.source, listing.sockets.len()), (Some(Source::Ss), 2));
+    let info = listing.sockets[0].info;
+    assert_eq!((info.not_sent, info.last_sent_ms, info.peer_window), (Some(34), Some(20), Some(65_536)));
+    // Without the heading two numbers and two addresses are no socket.
+    let lines: Vec<_> = text.lines().skip(1).collect();
+    assert_eq!(read(&lines.join("\n")), Listing::default());
+}
+
+#[test]
 fn nothing_is_found_in_nothing() {
     for text in ["", "\n\n", "It just hangs.\n", include_str!("../../../README.md")] {
         assert_eq!(read(text), Listing::default());

@@ -51,23 +51,22 @@ impl Listing {
     pub fn read(text: impl Read) -> io::Result<Self> {
         let mut lines = Lines::new(text);
         let mut listing = Self::default();
-        // Whether the last socket may be told more by the next line.
-        let mut is_open = false;
+        // Whether the last socket may be told more by the next line, and whether ss's lines have states.
+        let (mut is_open, mut has_states) = (false, true);
         while let Some(line) = lines.next_line()? {
-            is_open = match (ss::line(&line), proc::line(&line)) {
-                (Some((socket, goes_on)), _) => {
-                    listing.push(socket, if goes_on { Source::Ss } else { Source::Netstat });
-                    goes_on && listing.left_out == 0
+            is_open = match socket(&line, has_states) {
+                Some((socket, source)) => {
+                    listing.push(socket, source);
+                    source == Source::Ss && listing.left_out == 0
                 }
-                (None, Some(socket)) => {
-                    listing.push(socket, Source::Proc);
-                    false
-                }
-                (None, None) => {
+                None => {
                     let last = listing.sockets.last_mut().filter(|_| is_open);
                     last.is_some_and(|last| ss::continuation(last, &line))
                 }
             };
+            if line.contains("Recv-Q") {
+                has_states = !ss::is_heading_without_states(&line);
+            }
         }
         listing.complete();
         Ok(listing)
@@ -104,4 +103,15 @@ impl Listing {
             socket.leave_out_fins();
         }
     }
+}
+
+/// The socket that a line begins with, and who wrote it.
+fn socket(line: &str, has_states: bool) -> Option<(TcpSocket, Source)> {
+    if let Some((socket, goes_on)) = ss::line(line) {
+        return Some((socket, if goes_on { Source::Ss } else { Source::Netstat }));
+    }
+    if !has_states && let Some(socket) = ss::line_without_state(line) {
+        return Some((socket, Source::Ss));
+    }
+    proc::line(line).map(|socket| (socket, Source::Proc))
 }

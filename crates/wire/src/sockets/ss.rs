@@ -6,7 +6,7 @@
 //! tcp        0     34 127.0.0.1:47418         127.0.0.1:9123          ESTABLISHED 7964/python3
 //! ```
 
-use super::words::{address, leading, ms_as_us, timer_ms};
+use super::words::{address, leading, ms_as_us, rate, timer_ms};
 use super::{Buffers, Holder, Info, State, TcpSocket, Timer, TimerKind};
 
 /// Words before the state in a line: `tcp`, a mail's `>`, a prompt.
@@ -16,6 +16,23 @@ const MOST_HOLDERS: usize = 64;
 /// Words of ss that are neither options of a connection nor its congestion control.
 const FLAGS: [&str; 8] =
     ["ts", "sack", "ecn", "ecnseen", "fastopen", "app_limited", "tcp-ulp-tls", "usec_ts"];
+
+/// The line above ss's list. It has no states where only sockets of one state were asked for (`ss state established`).
+pub(super) fn is_heading_without_states(line: &str) -> bool {
+    line.contains("Recv-Q") && line.contains("Local Address") && !line.contains("State")
+}
+
+/// A line below such a heading: of the one state that people ask for, or of a listening socket.
+pub(super) fn line_without_state(line: &str) -> Option<TcpSocket> {
+    let words: Vec<&str> = line.split_ascii_whitespace().collect();
+    let (mut found, at) = (0..words.len().min(MOST_BEFORE + 1)).find_map(|at| {
+        let [received, sent, local, peer] = words.get(at..at + 4)?.try_into().ok()?;
+        let state = if peer.ends_with(":*") { "LISTEN" } else { "ESTAB" };
+        Some((socket(state, [received, sent], [local, peer])?, at))
+    })?;
+    details(&mut found, line, &words[at + 4..]);
+    Some(found)
+}
 
 /// What a line beginning with a socket says; with it, whether the line is ss's, which may go on below.
 pub(super) fn line(line: &str) -> Option<(TcpSocket, bool)> {
@@ -110,10 +127,13 @@ fn holders(socket: &mut TcpSocket, line: &str) -> usize {
     1
 }
 
-/// `nginx",pid=12,fd=3` and what follows, if that is the end of an item.
+/// `nginx",pid=12,fd=3`, or `nginx",12,3` as ss wrote before 2015, and what follows, if that is the end of an item.
 fn first_holder(text: &str) -> Option<(Holder, &str)> {
-    let (name, after) = text.split_once("\",pid=")?;
-    let (pid, after) = after.split_once(",fd=")?;
+    let (name, after, between) = match text.split_once("\",pid=") {
+        Some((name, after)) => (name, after, ",fd="),
+        None => text.split_once("\",").map(|(name, after)| (name, after, ","))?,
+    };
+    let (pid, after) = after.split_once(between)?;
     let digits = after.find(|c: char| !c.is_ascii_digit())?;
     let holder =
         Holder { name: name.to_owned(), pid: pid.parse().ok()?, fd: Some(after[..digits].parse().ok()?) };
@@ -205,11 +225,9 @@ fn of_connection(info: &mut Info, key: &str, value: &str) -> bool {
 /// Words without a colon: `pacing_rate 576283534880bps`, `app_limited`, and the congestion control's name, which
 /// stands before the first of the others.
 fn unnamed(socket: &mut TcpSocket, word: &str, next: Option<&str>) -> bool {
-    const BITS: u64 = 8;
-    let rate = || next.filter(|next| next.ends_with("bps")).and_then(leading).map(|bits| bits / BITS);
     match word {
-        "pacing_rate" => socket.info.pacing_rate = rate(),
-        "delivery_rate" => socket.info.delivery_rate = rate(),
+        "pacing_rate" => socket.info.pacing_rate = next.and_then(rate),
+        "delivery_rate" => socket.info.delivery_rate = next.and_then(rate),
         "app_limited" => socket.info.is_app_limited = Some(true),
         _ => {
             let is_name = !FLAGS.contains(&word)
@@ -307,6 +325,19 @@ mod tests {
             socket.holders.iter().map(|holder| (holder.name.as_str(), holder.pid, holder.fd)).collect();
         assert_eq!(names, [("Web Content", 8, Some(3)), ("x", 12, Some(4))]);
         assert_eq!((socket.local.as_str(), socket.recv_queue, socket.send_queue), ("*:http", 1, 5));
+    }
+
+    #[test]
+    fn older_forms() {
+        let socket = read("ESTAB 0 0 10.0.0.1:22 10.0.0.2:5000 users:((\"sshd\",1234,3),(\"sshd\",1235,3))");
+        let pids: Vec<_> = socket.holders.iter().map(|holder| (holder.pid, holder.fd)).collect();
+        assert_eq!(pids, [(1234, Some(3)), (1235, Some(3))]);
+        let text = "0      34     10.0.0.1:80     10.0.0.2:5000    timer:(on,204ms,0)";
+        assert_eq!(line(text), None);
+        let socket = line_without_state(text).expect("a socket");
+        assert_eq!((socket.state, socket.send_queue), (State::Established, 34));
+        assert!(socket.timer.is_some());
+        assert_eq!(line_without_state("0 128 *:22 *:*").map(|socket| socket.state), Some(State::Listen));
     }
 
     #[test]

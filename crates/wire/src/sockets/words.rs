@@ -34,6 +34,18 @@ pub(super) fn ms_as_us(word: &str) -> Option<u64> {
     (us < 1e18).then_some(us.round() as u64)
 }
 
+/// Bits a second in bytes a second: `576283534880bps`, `23.6Mbps` as ss wrote before 2019.
+pub(super) fn rate(word: &str) -> Option<u64> {
+    const BITS: f64 = 8.0;
+    let number = word.strip_suffix("bps")?;
+    let prefixes = [("K", 1e3), ("M", 1e6), ("G", 1e9)];
+    let prefixed = prefixes.iter().find_map(|(prefix, factor)| Some((number.strip_suffix(prefix)?, *factor)));
+    let (number, factor) = prefixed.unwrap_or((number, 1.0));
+    let is_plain = number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let bytes = number.parse::<f64>().ok().filter(|_| is_plain)? * factor / BITS;
+    (bytes < 1e18).then_some(bytes as u64)
+}
+
 /// How ss prints when a timer ends, in ms: `204ms`, `58sec`, `1min59sec`, and `1.204ms`, which is 1,204 ms
 /// (`print_ms_timer` in iproute2's `misc/ss.c` writes seconds, a point and the rest).
 pub(super) fn timer_ms(word: &str) -> Option<u64> {
@@ -86,6 +98,8 @@ mod tests {
             (Some(47), Some(4_718), Some(204_000))
         );
         assert_eq!((ms_as_us("x"), ms_as_us("9".repeat(30).as_str())), (None, None));
+        assert_eq!((rate("178226499864bps"), rate("23.6Mbps")), (Some(22_278_312_483), Some(2_950_000)));
+        assert_eq!((rate("fastbps"), rate("infbps"), rate("5")), (None, None, None));
         assert_eq!((leading("1240ms(100.0%)"), leading("ms")), (Some(1240), None));
     }
 }
