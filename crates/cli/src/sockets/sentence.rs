@@ -33,11 +33,11 @@ pub(super) fn of(row: &Row, suspicion: &Suspicion) -> String {
             duration(socket.info.rto_us.unwrap_or(0).max(LEAST_CORK_US) as f64 / 1e3)
         ),
         Kind::NagleOrCork => format!(
-            "Nagle's algorithm or a cork holds {bytes} back{}: both windows have room. Which of the two {}.",
+            "Nagle's algorithm or a cork holds {bytes} back{}: both windows have room. {} which of the two.",
             still(suspicion, "since data last left"),
             match row.options_unknown {
-                Some(Unknown::NotTold) | None => "the text does not tell",
-                _ => "cannot be told without the socket's options",
+                Some(Unknown::NotTold) | None => "The text does not tell",
+                _ => "Only the socket's options would tell",
             }
         ),
         Kind::PeerWindow => window(socket, &bytes),

@@ -184,8 +184,8 @@ fn watching_counts_how_often_nagle_holds() {
         assert_eq!(intervals.iter().map(looks).sum::<u64>(), looks(sum));
         let socket = told(sum, &client);
         let (seen, of) = (socket["seen"]["nagle"].as_u64(), socket["looks"].as_u64());
-        // 40 of every 44 ms, wherever the machine has time for its programs; half of it is far from chance.
-        assert!(seen.zip(of).is_some_and(|(seen, of)| seen * 2 > of), "{socket:#}");
+        // 36 of every 44 ms, wherever the machine has time for its programs; a quarter is still far from chance.
+        assert!(seen.zip(of).is_some_and(|(seen, of)| seen * 4 > of), "{socket:#}");
         assert!(text.contains("Held by Nagle's algorithm in "), "{text}");
     });
 }
