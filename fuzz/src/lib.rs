@@ -9,9 +9,11 @@ mod walk;
 use std::io::{self, Read};
 
 use arbitrary::Unstructured;
+use tcpwhy_diagnose::sockets::{self, Kind};
 use tcpwhy_diagnose::{Analyzer, CaptureInfo};
 use tcpwhy_wire::container::{self, Frame, LinkType, Opened};
 use tcpwhy_wire::decode::{Tally, decode as decode_frame};
+use tcpwhy_wire::sockets::{Info, Listing};
 use tcpwhy_wire::text::{self, Item};
 use tcpwhy_wire::{Packet, Transport};
 
@@ -40,6 +42,20 @@ pub fn container(data: &[u8]) {
     assert!(notes.iter().all(|note| note.ends_with('.')), "{notes:?}");
     let kind = reader.kind().to_owned();
     diagnose(&packets, CaptureInfo { kind, frames: number, notes, has_date: true, ..CaptureInfo::default() });
+}
+
+/// Any bytes as a listing of sockets, and as a kernel's struct: each socket judged.
+pub fn sockets(data: &[u8]) {
+    let listing = Listing::read(data).expect("bytes in memory");
+    assert_eq!(listing.source.is_some(), !listing.sockets.is_empty());
+    for socket in &listing.sockets {
+        let is_plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_graphic());
+        assert!(is_plain(&socket.local) && is_plain(&socket.peer), "{socket:?}");
+        for suspicion in sockets::suspicions(socket) {
+            assert!(suspicion.amount > 0 || suspicion.kind == Kind::Retransmission, "{suspicion:?}");
+        }
+    }
+    let _ = Info::of_tcp_info(data);
 }
 
 /// Two bytes of link type, two of the length on the wire, and a frame.

@@ -82,7 +82,7 @@ fn run(name: &str, target: fn(&[u8]), input: &[u8]) {
     }
 }
 
-/// The seeds, then `rounds` mutations; all four targets together take some ten seconds on two processors.
+/// The seeds, then `rounds` mutations; all five targets together take some ten seconds on two processors.
 fn fuzz(name: &str, target: fn(&[u8]), rounds: usize) {
     let seeds = seeds(name);
     for seed in &seeds {
@@ -110,6 +110,11 @@ fn decode() {
 #[test]
 fn text() {
     fuzz("text", tcpwhy_fuzz::text, 100_000);
+}
+
+#[test]
+fn sockets() {
+    fuzz("sockets", tcpwhy_fuzz::sockets, 100_000);
 }
 
 #[test]

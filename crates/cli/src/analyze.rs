@@ -28,7 +28,9 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
     files: Vec<PathBuf>,
 
-    /// terminal, for people, or json, for programs (tcpwhy-report/1)
+    /// terminal, or json for programs
+    ///
+    /// The object is described in docs/report-format.md (tcpwhy-report/1).
     #[arg(long, value_enum, hide_possible_values = true, default_value_t = Format::Terminal)]
     format: Format,
 

@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{analyze, completions, explain, lab, link, man, plot, rules, simulate, whatif};
+use crate::{analyze, completions, explain, lab, link, man, plot, rules, simulate, sockets, whatif};
 
 const ABOUT: &str = "Tells you why a TCP connection is slow, and which side to blame";
 
@@ -92,10 +92,15 @@ pub(crate) enum Verb {
     /// Draw one connection's data, ACKs and waits against time
     Plot(plot::Args),
     /// Say what each fix would have saved, and what it would have cost
+    #[command(long_about = whatif::LONG_ABOUT)]
     Whatif(whatif::Args),
+    /// Show every TCP socket, its options, and what it waits for now
+    #[command(long_about = sockets::LONG_ABOUT)]
+    Sockets(sockets::Args),
     /// Play the stories of slow TCP again on this machine's kernel
     Lab(lab::Args),
     /// Run any two programs with an emulated link between them
+    #[command(long_about = link::LONG_ABOUT)]
     Link(Box<link::Args>),
     /// Run TCPs of any era against each other in virtual time
     Simulate(simulate::Args),

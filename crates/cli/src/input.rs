@@ -32,9 +32,14 @@ pub(crate) struct Input {
 impl Input {
     /// Opens `path`; `-` is standard input.
     pub(crate) fn open(path: &Path, stop: &Stop) -> io::Result<Self> {
+        Self::open_for(path, "lines that tcpdump printed", stop)
+    }
+
+    /// The same; `what` may be pasted into a terminal.
+    pub(crate) fn open_for(path: &Path, what: &str, stop: &Stop) -> io::Result<Self> {
         let file = if path == Path::new("-") { standard_input()? } else { File::open(path)? };
         if file.is_terminal() {
-            complaint::say("paste lines that tcpdump printed, then press Ctrl-D on a line of its own");
+            complaint::say(&format!("paste {what}, then press Ctrl-D on a line of its own"));
         }
         let metadata = file.metadata()?;
         if metadata.is_dir() {

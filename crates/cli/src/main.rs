@@ -24,6 +24,7 @@ mod progress;
 mod quote;
 mod rules;
 mod simulate;
+mod sockets;
 mod stop;
 mod whatif;
 
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         Some(Verb::Rules(args)) => rules::run(args),
         Some(Verb::Plot(args)) => plot::run(args),
         Some(Verb::Whatif(args)) => whatif::run(args),
+        Some(Verb::Sockets(args)) => sockets::run(args),
         Some(Verb::Lab(args)) => lab::run(args),
         Some(Verb::Link(args)) => link::run(args),
         Some(Verb::Simulate(args)) => simulate::run(args),

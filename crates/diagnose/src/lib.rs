@@ -1,5 +1,6 @@
 //! Packets to causes, in three layers: `flow` (packets to named facts), `ledger` (facts to booked time),
-//! `detectors` (ledger and facts to findings); `report` is the versioned shape in which the result leaves.
+//! `detectors` (ledger and facts to findings); `report` is the versioned shape in which the result leaves. Apart
+//! from these, `sockets` judges one look at a socket.
 //!
 //! Pure: no clock, no file, no thread, no printing. One pass over the packets, nothing kept per packet.
 
@@ -10,6 +11,7 @@ mod diagnosis;
 pub mod flow;
 pub mod ledger;
 pub mod report;
+pub mod sockets;
 
 pub use analyzer::{Analyzer, CaptureInfo};
 pub use diagnosis::Diagnosis;

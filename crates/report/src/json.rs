@@ -54,8 +54,9 @@ pub fn write<'a>(
     writer.end().map(|_| ())
 }
 
-/// Serialises `value` in this format's layout.
-pub(crate) fn compact(out: &mut impl Write, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
+/// Serialises `value` in this format's layout: one element a line in its outermost arrays, no other line ends, and
+/// nothing in strings that acts on a terminal.
+pub fn compact(out: &mut impl Write, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
     value
         .serialize(&mut serde_json::Serializer::with_formatter(out, Layout::default()))
         .map_err(io::Error::from)

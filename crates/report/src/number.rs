@@ -67,7 +67,7 @@ pub(crate) fn moment(ms: f64) -> String {
 
 /// The share of `part` in `whole`. `100 %` and `0 %` mean exactly that; what only rounds to them is
 /// `>99 %` and `<1 %`.
-pub(crate) fn percent(part: f64, whole: f64) -> String {
+pub fn percent(part: f64, whole: f64) -> String {
     let share = 100.0 * part / whole;
     if !share.is_finite() {
         return "?".to_owned();

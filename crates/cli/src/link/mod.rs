@@ -24,7 +24,7 @@ use programs::{Ended, Programs};
 use signals::Signals;
 use summary::Run;
 
-const LONG_ABOUT: &str = "\
+pub(crate) const LONG_ABOUT: &str = "\
 Runs a command behind an emulated link, and says why its connections waited.
 
 Two hosts are made, each with this kernel's TCP and nothing else: no route leads out. The command runs on one, the \
@@ -73,7 +73,7 @@ const SMALLEST_MTU: i64 = 88;
 
 /// `tcpwhy link`.
 #[derive(Debug, clap::Args)]
-#[command(long_about = LONG_ABOUT, after_long_help = EXAMPLES, after_help = "Examples and more with --help.", max_term_width = 100)]
+#[command(after_long_help = EXAMPLES, after_help = "Examples and more with --help.", max_term_width = 100)]
 pub(crate) struct Args {
     /// The command on the client's host, and its arguments; {peer} in them is the peer's address
     #[arg(last = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]

@@ -6,7 +6,7 @@ use tcpwhy_simulate::link::AckHold;
 use tcpwhy_simulate::units;
 
 /// `20ms`, `1.5s`, `300us`.
-pub(super) fn time(text: &str) -> Result<Duration, String> {
+pub(crate) fn time(text: &str) -> Result<Duration, String> {
     let seconds = typed(text, units::seconds, "20ms, 1.5s or 300us")?;
     units::up_to_an_hour(seconds).ok_or_else(|| "longer than an hour".to_owned())
 }

@@ -18,7 +18,7 @@ use crate::stop::Stop;
 use chosen::Chosen;
 pub(crate) use chosen::{MOST_CONNECTIONS, corked, host, one_after_the_other};
 
-const LONG_ABOUT: &str = "\
+pub(crate) const LONG_ABOUT: &str = "\
 Says what each fix would have saved on a captured connection, and what it would have cost.
 
 tcpwhy infers from the packets what the programs wrote and what they waited for, what the path is like and what kind \
@@ -51,7 +51,7 @@ docs/whatif.md says how predictions compare with what the fixes really saved.";
 
 /// `tcpwhy whatif`.
 #[derive(Debug, clap::Args)]
-#[command(long_about = LONG_ABOUT, after_help = FIXES, max_term_width = 100)]
+#[command(after_help = FIXES, max_term_width = 100)]
 pub(crate) struct Args {
     /// The capture; it is read twice, so standard input will not do
     #[arg(value_hint = ValueHint::FilePath)]

@@ -6,5 +6,7 @@ mod output;
 mod plot;
 mod quoted;
 mod run;
+#[cfg(target_os = "linux")]
+mod sockets;
 mod stream;
 mod whatif;

@@ -4,24 +4,24 @@ use std::io::{self, BufRead, BufReader, Read};
 
 /// Longest line that is kept, in bytes. tcpdump's longest are some 500; whole paragraphs of a web page on
 /// one line reach a few thousand. The rest of a longer line is skipped.
-pub(super) const MAX_LINE: usize = 16 * 1024;
+pub(crate) const MAX_LINE: usize = 16 * 1024;
 
 /// The lines of a text.
 #[derive(Debug)]
-pub(super) struct Lines<R> {
+pub(crate) struct Lines<R> {
     read: BufReader<R>,
     /// Lines read so far.
-    pub(super) count: u64,
+    pub(crate) count: u64,
     buffer: Vec<u8>,
 }
 
 impl<R: Read> Lines<R> {
-    pub(super) fn new(read: R) -> Self {
+    pub(crate) fn new(read: R) -> Self {
         Self { read: BufReader::with_capacity(64 * 1024, read), count: 0, buffer: Vec::new() }
     }
 
     /// The next line without its end, cleaned of what pasting through mail and web pages leaves.
-    pub(super) fn next_line(&mut self) -> io::Result<Option<String>> {
+    pub(crate) fn next_line(&mut self) -> io::Result<Option<String>> {
         self.buffer.clear();
         if !self.fill()? {
             return Ok(None);

@@ -20,7 +20,7 @@ mod clock;
 mod cursor;
 mod heading;
 mod host;
-mod lines;
+pub(crate) mod lines;
 mod numbers;
 mod options;
 mod record;
