@@ -73,7 +73,8 @@ impl Connection {
                 Some(filled) => filled.opened.at,
                 None => now,
             };
-            trouble.recover_from = trouble.recover_from.min(shown);
+            // What the repair before it has taken is booked.
+            trouble.recover_from = trouble.recover_from.min(shown).max(trouble.recovered_at);
             (trouble.again, trouble.again_stamp) = ((seq, end), stamp);
         }
         if trouble.probed >= end && trouble.quiet_since == NEVER {

@@ -28,8 +28,10 @@ pub struct Tally {
     pub end: End,
     /// How often.
     pub count: u64,
-    /// In all, ns.
+    /// In all, ns; what two of them share counts once.
     pub total: i64,
+    /// Until when they are counted, ns.
+    until: i64,
     /// The longest, longest first.
     worst: [Case; WORST],
     /// Phases of the ends, where a cork's timer may have made them.
@@ -47,7 +49,10 @@ impl Tally {
         if wait.cause == Cause::CorkTimeout {
             self.ticks.get_or_insert_default().add(wait.until);
         }
-        self.total += case.length;
+        // Hostile packets make repairs that overlap; no cost may be above the connection's life for that.
+        let fresh = (wait.until - wait.from.max(self.until)).max(0);
+        self.total = (self.total + fresh).max(case.length);
+        self.until = self.until.max(wait.until);
         self.count += 1;
         self.keep(case);
     }
@@ -103,8 +108,15 @@ impl Tallies {
             return tally.add(wait);
         }
         let none = Case { length: 0, packets: [0; 3], times: [0; 3] };
-        let mut tally =
-            Tally { cause: wait.cause, end: wait.end, count: 0, total: 0, worst: [none; WORST], ticks: None };
+        let mut tally = Tally {
+            cause: wait.cause,
+            end: wait.end,
+            count: 0,
+            total: 0,
+            until: i64::MIN,
+            worst: [none; WORST],
+            ticks: None,
+        };
         tally.add(wait);
         self.0.reserve_exact(1);
         self.0.push(tally);
@@ -125,13 +137,23 @@ mod tests {
         let mut tallies = Tallies::default();
         for (number, length) in [5, 9, 1, 7, 3, 8].into_iter().enumerate() {
             let packets = [number as u64; 3];
-            tallies.add(&Wait::new(Cause::Timeout, 1, (0, length), packets));
+            let from = 10 * number as i64;
+            tallies.add(&Wait::new(Cause::Timeout, 1, (from, from + length), packets));
         }
         let tally = tallies.get(Cause::Timeout, 1).expect("counted");
         assert_eq!((tally.count, tally.total), (6, 33));
         let worst: Vec<_> = tally.worst().iter().map(|case| (case.length, case.packets[0])).collect();
         assert_eq!(worst, [(9, 1), (8, 5)]);
         assert!(tallies.get(Cause::Timeout, 0).is_none());
+    }
+
+    #[test]
+    fn what_two_of_them_share_counts_once() {
+        let mut tallies = Tallies::default();
+        for span in [(0, 10), (5, 20), (6, 8)] {
+            tallies.add(&Wait::new(Cause::Recovery, 0, span, [1; 3]));
+        }
+        assert_eq!(tallies.get(Cause::Recovery, 0).map(|tally| (tally.count, tally.total)), Some((3, 20)));
     }
 
     #[test]
