@@ -98,6 +98,11 @@ impl Conversation {
         Some(Ended::Gap { began, took: time - began })
     }
 
+    /// Whether any data passed.
+    pub fn has_spoken(&self) -> bool {
+        self.last.is_some()
+    }
+
     /// Whether the sides take turns, as far as was seen: each says what it has to say, then waits for the other.
     pub fn takes_turns(&self) -> bool {
         self.turns > 1 && self.bursts as f64 <= BURSTS_OF_A_TURN * self.turns as f64
