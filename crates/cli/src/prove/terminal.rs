@@ -107,7 +107,9 @@ fn advice(outcome: &Outcome, verdict: Verdict) -> Option<String> {
 fn table(page: &mut Page<'_>, outcome: &Outcome) -> io::Result<()> {
     page.blank()?;
     row(page, ["", "off", "on", "difference", "95 % interval"].map(str::to_owned))?;
-    for measure in Measure::ALL {
+    // Where the sides take turns, a gap is the other side's pause.
+    let told = |measure: &Measure| *measure != Measure::Gap || !outcome.takes_turns;
+    for measure in Measure::ALL.into_iter().filter(told) {
         if let Some(comparison) = measure.compare(&outcome.pairs) {
             row(page, times(measure, &comparison))?;
         }
@@ -124,7 +126,7 @@ fn table(page: &mut Page<'_>, outcome: &Outcome) -> io::Result<()> {
             row(page, [name.to_owned(), rate(off), rate(on), String::new(), String::new()])?;
         }
     }
-    page.hanging("¹ ", "of all connections of this network namespace")
+    page.hanging("  ¹ ", "of all connections of this network namespace")
 }
 
 fn times(measure: Measure, comparison: &Comparison) -> [String; 5] {
@@ -140,7 +142,13 @@ fn times(measure: Measure, comparison: &Comparison) -> [String; 5] {
 
 /// With a true minus; `+` where it grows.
 fn signed(ms: f64) -> String {
-    let sign = if ms < 0.0 { "−" } else { "+" };
+    let sign = if ms < 0.0 {
+        "−"
+    } else if ms > 0.0 {
+        "+"
+    } else {
+        ""
+    };
     format!("{sign}{}", duration(ms.abs()))
 }
 
