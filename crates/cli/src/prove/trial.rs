@@ -1,12 +1,13 @@
 //! The trial itself: switch, let settle, measure, block after block; then put back.
 
 use std::io;
+use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, Result, ensure};
-use indicatif::{ProgressBar, ProgressStyle};
-use tcpwhy_diagnose::trial::{Block, Conversation, Direction, Tally};
+use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
+use tcpwhy_diagnose::trial::{Block, Conversation, Direction, Role, Tally};
 use tcpwhy_host::counters::delayed_acks;
 use tcpwhy_host::process;
 use tcpwhy_host::sockets::info;
@@ -49,62 +50,41 @@ struct Trial<'a> {
     packets: Option<Packets>,
     guard: Option<Guard>,
     signals: Signals,
+    /// What to know before trusting the result.
+    notes: Vec<String>,
 }
 
 /// Runs it to the end, whatever happens.
 pub(super) fn run(args: &Args, pid: u32, choice: Choice) -> Result<Outcome> {
     let Choice { program, connections, mut listeners, is_elsewhere } = choice;
-    let option = args.option.option();
-    let mut notes = Vec::new();
-    let packets = Packets::open(pid, is_elsewhere, &connections);
-    if let (Err(why), false) = (&packets, connections.is_empty()) {
-        ensure!(option != TcpOption::QuickAck, "what TCP_QUICKACK changes shows in packets alone: {why}");
-        notes.push(format!("Packets were not seen ({why}): exchanges and gaps were not measured."));
-    }
-    let signals = Signals::listen().context("signals cannot be caught, so nothing was touched")?;
-    let guard = Guard::start().ok();
-    if guard.is_none() {
-        notes
-            .push("There was no second process: killed, tcpwhy could not have put anything back.".to_owned());
-    }
-    let connections = connections.into_iter().map(Connection::new).collect();
-    let mut trial = Trial { args, pid, connections, packets: packets.ok(), guard, signals };
-    trial.remember()?;
-    let seed = args.seed.unwrap_or_else(|| {
-        u64::from(
-            SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |now| now.subsec_micros()),
-        )
-    });
+    let seed = args.seed.unwrap_or_else(any_seed);
+    let mut trial = Trial::prepare(args, pid, connections, is_elsewhere)?;
     let (pairs, end) = trial.pairs(&mut fastrand::Rng::with_seed(seed))?;
-    let serves = trial.connections.iter().any(|one| one.chosen.role == tcpwhy_diagnose::trial::Role::Server);
+    let serves = trial.connections.iter().any(|one| one.chosen.role == Role::Server);
     let takes_turns = trial.takes_turns();
-    let interface = trial.interface(&pairs, &mut notes);
-    let is_kept = args.keep && end != End::BrokenOff;
-    let mut accounts = trial.finish(is_kept);
-    if is_kept {
+    let interface = trial.interface(&pairs);
+    let notes = std::mem::take(&mut trial.notes);
+    let keep = args.keep && end != End::BrokenOff;
+    let mut accounts = trial.finish(keep);
+    if keep {
         accounts.extend(listeners.iter_mut().map(|(listener, local)| pass_on(listener, *local)));
     }
-    let (keep, planned, block) = (is_kept, args.blocks, args.block);
-    Ok(Outcome {
-        pid,
-        program,
-        option,
-        keep,
-        planned,
-        block,
-        seed,
-        pairs,
-        takes_turns,
-        accounts,
-        end,
-        interface,
-        notes,
-        serves,
-    })
+    let (option, planned, block) = (args.option.option(), args.blocks, args.block);
+    #[rustfmt::skip]
+    let outcome = Outcome {
+        pid, program, option, keep, planned, block, seed, pairs, takes_turns, accounts, end, interface, notes, serves,
+    };
+    Ok(outcome)
+}
+
+/// Short enough to be typed again.
+fn any_seed() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    u64::from(now.map_or(0, |now| now.subsec_micros()))
 }
 
 /// Switches a listening socket on for good: what it accepts inherits the option.
-fn pass_on(listener: &mut Switched, local: std::net::SocketAddr) -> Account {
+fn pass_on(listener: &mut Switched, local: SocketAddr) -> Account {
     let after = listener.set(true).and_then(|()| listener.now()).ok();
     listener.keep();
     Account {
@@ -117,7 +97,28 @@ fn pass_on(listener: &mut Switched, local: std::net::SocketAddr) -> Account {
     }
 }
 
-impl Trial<'_> {
+impl<'a> Trial<'a> {
+    /// Gets ready to measure, and to put back; touches nothing yet.
+    fn prepare(args: &'a Args, pid: u32, connections: Vec<Chosen>, is_elsewhere: bool) -> Result<Self> {
+        let mut notes = Vec::new();
+        let packets = Packets::open(pid, is_elsewhere, &connections);
+        if let (Err(why), false) = (&packets, connections.is_empty()) {
+            let shows = args.option.option() != TcpOption::QuickAck;
+            ensure!(shows, "what TCP_QUICKACK changes shows in packets alone: {why}");
+            notes.push(format!("Packets were not seen ({why}): exchanges and gaps were not measured."));
+        }
+        let signals = Signals::listen().context("signals cannot be caught, so nothing was touched")?;
+        let guard = Guard::start().ok();
+        if guard.is_none() {
+            let note = "There was no second process: killed, tcpwhy could not have put anything back.";
+            notes.push(note.to_owned());
+        }
+        let connections = connections.into_iter().map(Connection::new).collect();
+        let mut trial = Self { args, pid, connections, packets: packets.ok(), guard, signals, notes };
+        trial.remember()?;
+        Ok(trial)
+    }
+
     /// Tells the second process what to put back, before anything is switched.
     fn remember(&mut self) -> Result<()> {
         if let Some(guard) = &mut self.guard {
@@ -153,7 +154,6 @@ impl Trial<'_> {
             }
             pairs.extend(<[Block; 2]>::try_from(pair).ok());
         }
-        bar.finish_and_clear();
         Ok((pairs, End::Whole))
     }
 
@@ -240,11 +240,11 @@ impl Trial<'_> {
     }
 
     /// The interface on which packets were seen.
-    fn interface(&mut self, pairs: &[[Block; 2]], notes: &mut Vec<String>) -> Option<String> {
+    fn interface(&mut self, pairs: &[[Block; 2]]) -> Option<String> {
         let packets = self.packets.as_mut()?;
         let blocks = || pairs.iter().flatten();
         if blocks().all(|block| block.segments == Some(0)) && blocks().any(|block| block.bytes > 0) {
-            notes.push(format!(
+            self.notes.push(format!(
                 "No packet of these connections passed {}: only the sockets were looked at.",
                 packets.interface
             ));
@@ -252,7 +252,7 @@ impl Trial<'_> {
         }
         match packets.dropped() {
             0 => {}
-            some => notes.push(format!("{some} packets came too fast to be seen.")),
+            some => self.notes.push(format!("{some} packets came too fast to be seen.")),
         }
         Some(packets.interface.clone())
     }
@@ -314,7 +314,7 @@ impl Connection {
 
 fn bar(args: &Args) -> ProgressBar {
     let style = ProgressStyle::with_template("block {pos} of {len}, {msg} · Ctrl-C ends and puts back");
-    let bar = ProgressBar::new(args.blocks as u64);
+    let bar = ProgressBar::new(args.blocks as u64).with_finish(ProgressFinish::AndClear);
     if let Ok(style) = style {
         bar.set_style(style);
     }
