@@ -264,9 +264,9 @@ fn connection(pid: u32) -> String {
 #[test]
 fn the_option_is_put_back_however_the_run_ends() {
     let Some(chat) = chat("the_option_is_put_back_however_the_run_ends", "2") else { return };
-    let pid = chat.pid().to_string();
+    let (desk, pid) = (Desk::new(), chat.pid().to_string());
     for signal in [Signal::INT, Signal::TERM, Signal::KILL] {
-        let mut proving = Desk::new().command();
+        let mut proving = desk.command();
         let proving = proving.args(["prove", "-p", &pid, "--blocks", "1000", "--block", "500ms"]);
         let proving = proving.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the binary runs");
         chat.await_nodelay(true);
@@ -292,7 +292,7 @@ fn keep_leaves_it_on_and_listener_passes_it_on() {
     let listens = || nodelay(chat.server, State::Listen);
     assert!(!listens());
     let report = proved(chat.server, &["--listener", "--keep", "--block", "500ms"]);
-    assert!(listens() && nodelay(chat.server, State::Established));
+    assert!(listens() && nodelay(chat.server, State::Established), "{report:#}");
     let sockets = report["sockets"].as_array().expect("a list");
     assert_eq!(
         (sockets.len(), &sockets[1]["peer"], &report["kept"]),
