@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{analyze, completions, explain, lab, link, man, plot, rules, simulate, sockets, whatif};
+use crate::{analyze, completions, explain, lab, link, man, plot, prove, rules, simulate, sockets, whatif};
 
 const ABOUT: &str = "Tells you why a TCP connection is slow, and which side to blame";
 
@@ -72,7 +72,7 @@ A file named like a command is read as ./explain, ./rules, …";
     arg_required_else_help = true,
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
-    override_usage = "tcpwhy [OPTIONS] <FILE>...\n       tcpwhy explain [RULE]\n       tcpwhy <COMMAND>",
+    override_usage = "tcpwhy [OPTIONS] <FILE>...\n       tcpwhy <COMMAND>",
     max_term_width = 80
 )]
 pub(crate) struct Cli {
@@ -97,6 +97,9 @@ pub(crate) enum Verb {
     /// Show every TCP socket, its options, and what it waits for now
     #[command(long_about = sockets::LONG_ABOUT)]
     Sockets(sockets::Args),
+    /// Prove what TCP_NODELAY does for a running program
+    #[command(long_about = prove::LONG_ABOUT)]
+    Prove(prove::Args),
     /// Play the stories of slow TCP again on this machine's kernel
     Lab(lab::Args),
     /// Run any two programs with an emulated link between them

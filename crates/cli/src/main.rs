@@ -21,6 +21,7 @@ mod output;
 mod plot;
 mod printer;
 mod progress;
+mod prove;
 mod quote;
 mod rules;
 mod simulate;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         Some(Verb::Plot(args)) => plot::run(args),
         Some(Verb::Whatif(args)) => whatif::run(args),
         Some(Verb::Sockets(args)) => sockets::run(args),
+        Some(Verb::Prove(args)) => prove::run(args),
         Some(Verb::Lab(args)) => lab::run(args),
         Some(Verb::Link(args)) => link::run(args),
         Some(Verb::Simulate(args)) => simulate::run(args),

@@ -1,6 +1,6 @@
 //! Packets to causes, in three layers: `flow` (packets to named facts), `ledger` (facts to booked time),
 //! `detectors` (ledger and facts to findings); `report` is the versioned shape in which the result leaves. Apart
-//! from these, `sockets` judges one look at a socket.
+//! from these, `sockets` judges one look at a socket, and `trial` what an option changed that was switched off and on.
 //!
 //! Pure: no clock, no file, no thread, no printing. One pass over the packets, nothing kept per packet.
 
@@ -12,6 +12,7 @@ pub mod flow;
 pub mod ledger;
 pub mod report;
 pub mod sockets;
+pub mod trial;
 
 pub use analyzer::{Analyzer, CaptureInfo};
 pub use diagnosis::Diagnosis;

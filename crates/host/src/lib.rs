@@ -1,11 +1,17 @@
-//! The running system: packets off an interface, its sockets, and the processes that hold them.
+//! The running system: packets off an interface, its sockets and their options, and the processes that hold them.
 //!
 //! Unsafe code lives here alone: in [`ring`], which maps memory that the kernel writes, and in `sockets::raw`, which
 //! asks the kernel for what no crate has a call for.
 
+#[cfg(target_os = "linux")]
+pub mod counters;
+#[cfg(target_os = "linux")]
+pub mod interface;
 #[cfg(target_os = "linux")]
 pub mod process;
 #[cfg(target_os = "linux")]
 pub mod ring;
 #[cfg(target_os = "linux")]
 pub mod sockets;
+#[cfg(target_os = "linux")]
+pub mod switch;

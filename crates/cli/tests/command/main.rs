@@ -4,6 +4,8 @@ mod capture;
 mod exit_status;
 mod output;
 mod plot;
+#[cfg(target_os = "linux")]
+mod prove;
 mod quoted;
 mod run;
 #[cfg(target_os = "linux")]

@@ -66,6 +66,17 @@ pub fn buffers(socket: impl AsFd) -> io::Result<Buffers> {
     })
 }
 
+/// Reads `TCP_INFO`: how the connection goes. Some 1 µs.
+///
+/// # Errors
+///
+/// It is no TCP socket.
+pub fn info(socket: impl AsFd) -> io::Result<Info> {
+    let mut bytes = [0; TCP_INFO];
+    let length = raw::option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;
+    Ok(Info::of_tcp_info(&bytes[..length.min(TCP_INFO)]))
+}
+
 /// A number of the network namespace in which a socket was opened, unlike any other's (Linux 5.14 and newer).
 pub(super) fn namespace(socket: impl AsFd) -> Option<u64> {
     let mut cookie = [0; 8];

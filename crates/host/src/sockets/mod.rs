@@ -16,7 +16,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use tcpwhy_wire::sockets::{Holder, TcpSocket};
 
 use crate::process::{self, Descriptor, Holders, Refused};
-pub use descriptor::{buffers, describe, options};
+pub use descriptor::{buffers, describe, info, options};
 pub use diag::Diag;
 
 /// A socket of the running system.
