@@ -2,6 +2,8 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+#[cfg(target_os = "linux")]
+use crate::run;
 use crate::{analyze, completions, explain, lab, link, man, plot, rules, simulate, whatif};
 
 const ABOUT: &str = "Tells you why a TCP connection is slow, and which side to blame";
@@ -97,6 +99,9 @@ pub(crate) enum Verb {
     Lab(lab::Args),
     /// Run any two programs with an emulated link between them
     Link(Box<link::Args>),
+    /// Run a program and say which of its lines TCP waits for
+    #[cfg(target_os = "linux")]
+    Run(run::Args),
     /// Run TCPs of any era against each other in virtual time
     Simulate(simulate::Args),
     /// Print a completion script for a shell

@@ -23,6 +23,8 @@ mod printer;
 mod progress;
 mod quote;
 mod rules;
+#[cfg(target_os = "linux")]
+mod run;
 mod simulate;
 mod stop;
 mod whatif;
@@ -46,6 +48,8 @@ fn main() -> ExitCode {
         Some(Verb::Whatif(args)) => whatif::run(args),
         Some(Verb::Lab(args)) => lab::run(args),
         Some(Verb::Link(args)) => link::run(args),
+        #[cfg(target_os = "linux")]
+        Some(Verb::Run(args)) => run::run(args),
         Some(Verb::Simulate(args)) => simulate::run(args),
         Some(Verb::Completions(args)) => completions::run(args),
         Some(Verb::Man(args)) => man::run(args),

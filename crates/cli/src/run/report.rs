@@ -1,0 +1,226 @@
+//! What the calls tell, as text.
+
+use std::io::{self, Write};
+
+use tcpwhy_host::calls::{Fix, Kind, Recording};
+use tcpwhy_report::plain::plain;
+
+use super::sites::{Group, Pattern, groups};
+use super::sockets::{Nodelay, Watched, watched};
+use super::symbols::Symbols;
+
+/// Groups of messages told of a socket.
+const MOST_GROUPS: usize = 3;
+/// Callers told of a line.
+const MOST_CALLERS: usize = 4;
+/// Pieces whose sizes are told.
+const MOST_SIZES: usize = 6;
+
+/// What is told beside the calls.
+pub(super) struct Telling<'a> {
+    pub(super) recording: &'a Recording,
+    pub(super) fix: Option<Fix>,
+    /// Sockets to be told in full.
+    pub(super) top: usize,
+    /// Why nothing is seen, where that is known.
+    pub(super) unseen: Option<String>,
+}
+
+impl Telling<'_> {
+    /// Prints all; whether a connection's messages were written in pieces that Nagle's algorithm may hold.
+    pub(super) fn print(&self, out: &mut impl Write) -> io::Result<bool> {
+        let all = watched(self.recording);
+        self.head(&all, out)?;
+        let mut symbols = Symbols::new(self.recording);
+        for socket in all.iter().take(self.top) {
+            writeln!(out)?;
+            self.socket(socket, &mut symbols, out)?;
+        }
+        if all.len() > self.top {
+            writeln!(out, "\nAnd {} sockets more, see --top.", all.len() - self.top)?;
+        }
+        Ok(all.iter().any(|socket| !self.has_nodelay(socket) && socket.split().next().is_some()))
+    }
+
+    fn head(&self, all: &[Watched<'_>], out: &mut impl Write) -> io::Result<()> {
+        let Recording { calls, lost, interrupted, programs, .. } = self.recording;
+        let (calls, sockets) = (calls.len(), all.len());
+        writeln!(
+            out,
+            "tcpwhy run: {} on {} in {}",
+            count(calls, "call"),
+            count(sockets, "TCP socket"),
+            count(*programs as usize, "program")
+        )?;
+        match (&self.unseen, programs) {
+            (Some(why), _) => writeln!(out, "{}", plain(why))?,
+            (None, 0) => writeln!(
+                out,
+                "The loader has put the recorder into no program: is it statically linked, or set-uid?"
+            )?,
+            (None, _) if sockets == 0 => {
+                writeln!(out, "No program used a TCP socket by calls that can be seen.")?
+            }
+            _ => {}
+        }
+        if *lost > 0 {
+            writeln!(out, "{} not recorded: the recording was full.", count(*lost as usize, "call"))?;
+        }
+        if *interrupted > 0 {
+            writeln!(out, "{} of signal handlers not recorded.", count(*interrupted as usize, "call"))?;
+        }
+        Ok(())
+    }
+
+    fn socket(
+        &self,
+        socket: &Watched<'_>,
+        symbols: &mut Symbols<'_>,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        writeln!(out, "{}", title(socket))?;
+        let split = socket.split().count();
+        let all = socket.messages.len();
+        if split == 0 {
+            writeln!(out, "  {} written, each in one piece", count(all, "message"))?;
+        } else {
+            let mark = if self.has_nodelay(socket) { "written in pieces" } else { "split-write" };
+            writeln!(out, "  {mark}: {split} of {}{}", count(all, "message"), waits(socket))?;
+            for (pattern, group) in groups(socket).iter().take(MOST_GROUPS) {
+                print_group(pattern, group, symbols, out)?;
+            }
+        }
+        writeln!(out, "  {}", plain(&self.nodelay(socket, symbols)))?;
+        if socket.unseen > 0 {
+            writeln!(
+                out,
+                "  {} more bytes were written by calls that cannot be seen (stdio on a socket, io_uring, …)",
+                socket.unseen
+            )?;
+        }
+        Ok(())
+    }
+
+    fn has_nodelay(&self, socket: &Watched<'_>) -> bool {
+        self.fix == Some(Fix::Nodelay) || socket.nodelay.from_the_first()
+    }
+
+    fn nodelay(&self, socket: &Watched<'_>, symbols: &mut Symbols<'_>) -> String {
+        let mut at = |stack| {
+            symbols.site(stack).map_or_else(|| "a call whose stack was not kept".to_owned(), |(site, _)| site)
+        };
+        match socket.nodelay {
+            Nodelay::Off { stack } => format!("TCP_NODELAY switched off at {}", at(stack)),
+            _ if self.fix == Some(Fix::Nodelay) => "TCP_NODELAY set by --fix".to_owned(),
+            Nodelay::Never => "TCP_NODELAY never set on this socket".to_owned(),
+            Nodelay::OtherSide => "TCP_NODELAY never set on this socket, only on the other side's".to_owned(),
+            Nodelay::Beginning => "TCP_NODELAY on from the beginning".to_owned(),
+            Nodelay::Set { stack, writes_before: 0 } => {
+                format!("TCP_NODELAY set at {}, before the first write", at(stack))
+            }
+            Nodelay::Set { stack, writes_before } => {
+                format!("TCP_NODELAY set at {}, but only after {}", at(stack), count(writes_before, "write"))
+            }
+        }
+    }
+}
+
+fn title(socket: &Watched<'_>) -> String {
+    let end = |address: Option<std::net::SocketAddr>| {
+        address.map_or_else(|| "?".to_owned(), |address| address.to_string())
+    };
+    let processes: Vec<_> = socket.processes.iter().map(u32::to_string).collect();
+    let process = if processes.len() == 1 { "process" } else { "processes" };
+    let role = if socket.accepted { ", accepted" } else { "" };
+    format!(
+        "{} → {}{role} · {process} {} · {}",
+        end(socket.local),
+        end(socket.peer),
+        processes.join(", "),
+        count(socket.calls.len(), "call")
+    )
+}
+
+/// What followed split messages, and others.
+fn waits(socket: &Watched<'_>) -> String {
+    let median = |split: bool| {
+        let mut waits: Vec<_> = socket
+            .messages
+            .iter()
+            .filter(|message| message.is_split(socket.mss) == split)
+            .filter_map(|message| message.answered_after)
+            .collect();
+        waits.sort_unstable();
+        waits.get(waits.len() / 2).map(|ns| milliseconds(*ns))
+    };
+    match (median(true), median(false)) {
+        (Some(split), Some(whole)) => format!("; data came after {split} (median), after the others {whole}"),
+        (Some(split), None) => format!("; data came after {split} (median)"),
+        _ => String::new(),
+    }
+}
+
+fn print_group(
+    pattern: &Pattern,
+    group: &Group,
+    symbols: &mut Symbols<'_>,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let mut sizes: Vec<_> = group.example.iter().take(MOST_SIZES).map(u64::to_string).collect();
+    if group.example.len() > MOST_SIZES {
+        sizes.push("…".to_owned());
+    }
+    writeln!(out, "    {}, as {} bytes:", count(group.messages, "message"), sizes.join(" + "))?;
+    for (stack, kind, calls) in &pattern.0 {
+        let name = name(*kind);
+        let calls = if *calls == 1 {
+            format!("a {name}() call a message")
+        } else {
+            format!("{calls} {name}() calls a message")
+        };
+        match symbols.site(*stack) {
+            Some((site, callers)) => {
+                writeln!(out, "      {}, {calls}", plain(&site))?;
+                if !callers.is_empty() {
+                    let callers: Vec<_> = callers.iter().take(MOST_CALLERS).map(|name| plain(name)).collect();
+                    writeln!(out, "        called by {}", callers.join(" < "))?;
+                }
+            }
+            None => writeln!(out, "      {calls}, whose stack was not kept")?,
+        }
+    }
+    Ok(())
+}
+
+fn name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Connect => "connect",
+        Kind::Accept => "accept",
+        Kind::Send => "send",
+        Kind::SendTo => "sendto",
+        Kind::SendMsg => "sendmsg",
+        Kind::SendMmsg => "sendmmsg",
+        Kind::Write => "write",
+        Kind::Writev => "writev",
+        Kind::Sendfile => "sendfile",
+        Kind::Splice => "splice",
+        Kind::Read => "read",
+        Kind::Readv => "readv",
+        Kind::Recv => "recv",
+        Kind::RecvFrom => "recvfrom",
+        Kind::RecvMsg => "recvmsg",
+        Kind::RecvMmsg => "recvmmsg",
+        Kind::SetSockOpt => "setsockopt",
+        Kind::Shutdown => "shutdown",
+        Kind::Close => "close",
+    }
+}
+
+fn milliseconds(ns: u64) -> String {
+    let ms = ns as f64 / 1e6;
+    if ms < 10.0 { format!("{ms:.2} ms") } else { format!("{ms:.0} ms") }
+}
+
+fn count(number: usize, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
