@@ -19,7 +19,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         .args(["--target", &env::var("TARGET")?, "../preload/src/lib.rs", "-o"])
         .arg(&library)
         // Frame pointers: by them a function finds its own return address.
-        .args(["-C", "opt-level=3", "-C", "panic=abort", "-C", "force-frame-pointers=yes"])
+        // Unwinding: the C library cancels threads by it, through the recorder too.
+        .args(["-C", "opt-level=3", "-C", "panic=unwind", "-C", "force-frame-pointers=yes"])
         .args(["-C", "strip=symbols"]);
     if let Ok(linker) = env::var("RUSTC_LINKER") {
         rustc.args(["-C", &format!("linker={linker}")]);

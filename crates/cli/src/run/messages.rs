@@ -41,7 +41,6 @@ impl Message {
         let mss = u64::from(if mss == 0 { USUAL_MSS } else { mss });
         self.pieces.len() > 1 && self.pieces.last().is_some_and(|last| !last.bytes.is_multiple_of(mss))
     }
-
 }
 
 /// Whether the call gives TCP bytes.

@@ -37,14 +37,15 @@ impl Telling<'_> {
             self.socket(socket, &mut symbols, out)?;
         }
         if all.len() > self.top {
-            writeln!(out, "\nAnd {} sockets more, see --top.", all.len() - self.top)?;
+            writeln!(out, "\nAnd {} more, see --top.", count(all.len() - self.top, "socket"))?;
         }
         Ok(all.iter().any(|socket| !self.has_nodelay(socket) && socket.split().next().is_some()))
     }
 
     fn head(&self, all: &[Watched<'_>], out: &mut impl Write) -> io::Result<()> {
-        let Recording { calls, lost, interrupted, programs, .. } = self.recording;
-        let (calls, sockets) = (calls.len(), all.len());
+        let Recording { lost, interrupted, programs, .. } = self.recording;
+        let calls = all.iter().map(|socket| socket.calls.len()).sum();
+        let sockets = all.len();
         writeln!(
             out,
             "tcpwhy run: {} on {} in {}",
