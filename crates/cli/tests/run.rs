@@ -1,6 +1,7 @@
 //! `tcpwhy run`: one small program a scenario. Each checks itself that the recorder changes nothing (it ends with 99
 //! otherwise), and here what was recorded is held against what it did.
 #![cfg(target_os = "linux")]
+#![expect(clippy::print_stdout, reason = "a test that skips itself says so")]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -34,7 +35,7 @@ fn compiled(folder: &TempDir, name: &str, flags: &[&str]) -> PathBuf {
 
 fn tcpwhy(options: &[&str], program: &Path, arguments: &[&str]) -> Ran {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
-    command.arg("run").args(options).arg("--").arg(program).args(arguments);
+    command.args(["run", "--no-capture"]).args(options).arg("--").arg(program).args(arguments);
     let Output { status, stdout, stderr } = command.output().expect("the binary runs");
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
     Ran { status: status.code(), stdout: text(stdout), report: text(stderr) }
@@ -186,4 +187,42 @@ fn programs_that_cannot_be_watched_are_named() {
 fn stacks_can_be_left_out() {
     let ran = watch("split", &["--no-stacks"], &["late"]);
     assert_says(&ran, "6 send() calls a message, whose stack was not kept");
+}
+
+#[test]
+fn findings_end_with_where() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: packets are captured as root");
+        return;
+    }
+    let folder = TempDir::new().expect("a temporary folder");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
+    command.args(["run", "--fail-on", "nagle-delayed-ack", "--"]);
+    command.arg(compiled(&folder, "split", &[])).arg("other-side");
+    let Output { status, stderr, .. } = command.output().expect("the binary runs");
+    let report = String::from_utf8(stderr).expect("UTF-8");
+    assert_eq!(status.code(), Some(1), "{report}");
+    let words: Vec<_> = report.split_whitespace().collect();
+    let place = format!(
+        ". Where: split.c:{} in flush_chain(), 6 send() calls a message. TCP_NODELAY never set on this socket, only on the \
+         other side's",
+        line_of("split", "send(fd")
+    );
+    assert!(words.join(" ").contains(&place), "{report}");
+}
+
+#[test]
+fn cpythons_http_server_writes_its_answers_in_two_pieces() {
+    let Ok(version) = Command::new("python3").arg("-V").output() else {
+        println!("skipped: no python3");
+        return;
+    };
+    assert!(version.status.success());
+    let script = programs().join("keep_alive.py");
+    let options = ["--top", "1"];
+    let ran = tcpwhy(&options, Path::new("python3"), &[script.to_str().expect("UTF-8")]);
+    assert_eq!(ran.status, Some(0), "{}", ran.report);
+    assert_says(&ran, "split-write: 10 of 10 messages");
+    assert_says(&ran, ", 2 send() calls a message");
+    assert_says(&ran, "TCP_NODELAY never set on this socket, only on the other side's");
 }

@@ -1,13 +1,28 @@
 //! What the calls tell, as text.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use tcpwhy_diagnose::Diagnosis;
+use tcpwhy_diagnose::report::{Finding, Source};
 use tcpwhy_host::calls::{Fix, Kind, Recording};
 use tcpwhy_report::plain::plain;
+use tcpwhy_report::terminal;
 
+use super::located::Located;
+use super::packets::Packets;
 use super::sites::{Group, Pattern, groups};
 use super::sockets::{Nodelay, Watched, watched};
 use super::symbols::Symbols;
+use crate::drive::{self, Trouble};
+use crate::fail_on::FailOn;
+use crate::stop::Stop;
+
+/// Instead of an analysis.
+const NO_PACKETS: &str =
+    "None of its packets passed where they were captured: loopback, and the default route's interface.";
+/// The rule that calls alone can tell.
+const SPLIT_WRITE: &str = "split-write";
 
 /// Groups of messages told of a socket.
 const MOST_GROUPS: usize = 3;
@@ -15,6 +30,8 @@ const MOST_GROUPS: usize = 3;
 const MOST_CALLERS: usize = 4;
 /// Pieces whose sizes are told.
 const MOST_SIZES: usize = 6;
+/// Characters told of a function's name.
+const LONGEST_NAME: usize = 60;
 
 /// What is told beside the calls.
 pub(super) struct Telling<'a> {
@@ -24,14 +41,20 @@ pub(super) struct Telling<'a> {
     pub(super) top: usize,
     /// Why nothing is seen, where that is known.
     pub(super) unseen: Option<String>,
+    /// What makes a run fail.
+    pub(super) fail_on: &'a [FailOn],
 }
 
 impl Telling<'_> {
-    /// Prints all; whether a connection's messages were written in pieces that Nagle's algorithm may hold.
-    pub(super) fn print(&self, out: &mut impl Write) -> io::Result<bool> {
+    /// Prints all; whether what makes a run fail was found.
+    pub(super) fn print(&self, packets: Option<Packets>, out: &mut impl Write) -> io::Result<bool> {
         let all = watched(self.recording);
-        self.head(&all, out)?;
         let mut symbols = Symbols::new(self.recording);
+        let in_packets = match packets {
+            Some(packets) if !all.is_empty() => self.analysis(packets, &all, &mut symbols, out)?,
+            _ => false,
+        };
+        self.head(&all, out)?;
         for socket in all.iter().take(self.top) {
             writeln!(out)?;
             self.socket(socket, &mut symbols, out)?;
@@ -39,7 +62,59 @@ impl Telling<'_> {
         if all.len() > self.top {
             writeln!(out, "\nAnd {} more, see --top.", count(all.len() - self.top, "socket"))?;
         }
-        Ok(all.iter().any(|socket| !self.has_nodelay(socket) && socket.split().next().is_some()))
+        let split = all.iter().any(|socket| !self.has_nodelay(socket) && socket.split().next().is_some());
+        Ok(in_packets || split && self.fail_on.iter().any(|name| name.names(SPLIT_WRITE)))
+    }
+
+    /// Prints what the packets tell of the watched connections; whether what makes a run fail was found there.
+    fn analysis(
+        &self,
+        packets: Packets,
+        all: &[Watched<'_>],
+        symbols: &mut Symbols<'_>,
+        out: &mut impl Write,
+    ) -> io::Result<bool> {
+        let mut sockets = BTreeMap::new();
+        for socket in all {
+            if let (Some(local), Some(peer)) = (socket.local, socket.peer) {
+                sockets.insert((local.to_string(), peer.to_string()), self.place(socket, symbols));
+            }
+        }
+        let mut found = false;
+        let options = terminal::Options { top: self.top, ..terminal::Options::default() };
+        packets.finish(|path, dropped| {
+            let take = &mut |diagnosis: Diagnosis| {
+                let located = Located { whole: &diagnosis, sockets: std::mem::take(&mut sockets), dropped };
+                let named = |finding: Finding| self.fail_on.iter().any(|name| name.matches(&finding));
+                if located.connections().next().is_none() {
+                    return writeln!(out, "{NO_PACKETS}\n");
+                }
+                found = located.findings().any(named);
+                terminal::write(out, &located, &options)?;
+                writeln!(out)
+            };
+            match drive::captures(path, None, None, &Stop::default(), take) {
+                Ok(()) => Ok(()),
+                Err(Trouble::Output(error)) => Err(error),
+                // Nothing passed at all.
+                Err(Trouble::Input(_)) => writeln!(out, "{NO_PACKETS}\n"),
+            }
+        })?;
+        Ok(found)
+    }
+
+    /// Where a socket is written to, and what became of its `TCP_NODELAY`.
+    fn place(&self, socket: &Watched<'_>, symbols: &mut Symbols<'_>) -> String {
+        let groups = groups(socket);
+        let calls: Vec<_> = match groups.first() {
+            Some((Pattern(calls), _)) => {
+                calls.iter().map(|(stack, kind, calls)| calls_at(*stack, *kind, *calls, symbols)).collect()
+            }
+            None => Vec::new(),
+        };
+        let nodelay = self.nodelay(socket, symbols);
+        let written = if calls.is_empty() { "each message is one call".to_owned() } else { calls.join("; ") };
+        format!("{written}. {nodelay}")
     }
 
     fn head(&self, all: &[Watched<'_>], out: &mut impl Write) -> io::Result<()> {
@@ -85,7 +160,7 @@ impl Telling<'_> {
         if split == 0 {
             writeln!(out, "  {} written, each in one piece", count(all, "message"))?;
         } else {
-            let mark = if self.has_nodelay(socket) { "written in pieces" } else { "split-write" };
+            let mark = if self.has_nodelay(socket) { "written in pieces" } else { SPLIT_WRITE };
             writeln!(out, "  {mark}: {split} of {}{}", count(all, "message"), waits(socket))?;
             for (pattern, group) in groups(socket).iter().take(MOST_GROUPS) {
                 print_group(pattern, group, symbols, out)?;
@@ -173,24 +248,34 @@ fn print_group(
     }
     writeln!(out, "    {}, as {} bytes:", count(group.messages, "message"), sizes.join(" + "))?;
     for (stack, kind, calls) in &pattern.0 {
-        let name = name(*kind);
-        let calls = if *calls == 1 {
-            format!("a {name}() call a message")
-        } else {
-            format!("{calls} {name}() calls a message")
-        };
-        match symbols.site(*stack) {
-            Some((site, callers)) => {
-                writeln!(out, "      {}, {calls}", plain(&site))?;
-                if !callers.is_empty() {
-                    let callers: Vec<_> = callers.iter().take(MOST_CALLERS).map(|name| plain(name)).collect();
-                    writeln!(out, "        called by {}", callers.join(" < "))?;
-                }
-            }
-            None => writeln!(out, "      {calls}, whose stack was not kept")?,
+        writeln!(out, "      {}", plain(&calls_at(*stack, *kind, *calls, symbols)))?;
+        let callers = symbols.site(*stack).map(|(_, callers)| callers).unwrap_or_default();
+        if !callers.is_empty() {
+            let callers: Vec<_> = callers.iter().take(MOST_CALLERS).map(|name| plain(short(name))).collect();
+            writeln!(out, "        called by {}", callers.join(" < "))?;
         }
     }
     Ok(())
+}
+
+/// `server.c:118 in flush_chain(), 6 send() calls a message`.
+fn calls_at(stack: u32, kind: Kind, calls: usize, symbols: &mut Symbols<'_>) -> String {
+    let name = name(kind);
+    let calls = if calls == 1 {
+        format!("a {name}() call a message")
+    } else {
+        format!("{calls} {name}() calls a message")
+    };
+    match symbols.site(stack) {
+        Some((site, _)) => format!("{site}, {calls}"),
+        None => format!("{calls}, whose stack was not kept"),
+    }
+}
+
+/// C++ names can be pages long.
+fn short(name: &str) -> &str {
+    let end = name.char_indices().nth(LONGEST_NAME).map_or(name.len(), |(at, _)| at);
+    &name[..end]
 }
 
 fn name(kind: Kind) -> &'static str {
