@@ -135,7 +135,7 @@ impl Telling<'_> {
                 "The loader has put the recorder into no program: is it statically linked, or set-uid?"
             )?,
             (None, _) if sockets == 0 => {
-                writeln!(out, "No program used a TCP socket by calls that can be seen.")?
+                writeln!(out, "No program used a TCP socket by calls that can be seen.")?;
             }
             _ => {}
         }
@@ -178,7 +178,7 @@ impl Telling<'_> {
     }
 
     fn has_nodelay(&self, socket: &Watched<'_>) -> bool {
-        self.fix == Some(Fix::Nodelay) || socket.nodelay.from_the_first()
+        self.fix == Some(Fix::Nodelay) || socket.nodelay.is_on_at_first_write()
     }
 
     fn nodelay(&self, socket: &Watched<'_>, symbols: &mut Symbols<'_>) -> String {

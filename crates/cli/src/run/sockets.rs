@@ -52,7 +52,7 @@ pub(super) enum Nodelay {
 
 impl Nodelay {
     /// Whether Nagle's algorithm held nothing, from the first write on.
-    pub(super) fn from_the_first(self) -> bool {
+    pub(super) fn is_on_at_first_write(self) -> bool {
         matches!(self, Self::Beginning | Self::Set { writes_before: 0, .. })
     }
 }
