@@ -2,6 +2,8 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+#[cfg(target_os = "linux")]
+use crate::run;
 use crate::{analyze, completions, explain, lab, link, man, plot, prove, rules, simulate, sockets, whatif};
 
 const ABOUT: &str = "Tells you why a TCP connection is slow, and which side to blame";
@@ -18,7 +20,6 @@ const EXAMPLES: &str = "\
 Examples:
   tcpwhy slow.pcap                         say why it is slow
   tcpdump -i eth0 -w - port 80 | tcpwhy -  the same, live: Ctrl-C for the report
-  tcpwhy explain nagle-delayed-ack         what a finding means, and what to do
 
 More with --help.";
 
@@ -105,6 +106,9 @@ pub(crate) enum Verb {
     /// Run any two programs with an emulated link between them
     #[command(long_about = link::LONG_ABOUT)]
     Link(Box<link::Args>),
+    /// Run a program and say which of its lines TCP waits for
+    #[cfg(target_os = "linux")]
+    Run(run::Args),
     /// Run TCPs of any era against each other in virtual time
     Simulate(simulate::Args),
     /// Print a completion script for a shell

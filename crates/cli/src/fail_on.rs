@@ -28,6 +28,17 @@ impl FailOn {
     }
 }
 
+#[cfg(target_os = "linux")]
+impl FailOn {
+    /// Whether problems of this rule are meant.
+    pub(crate) fn names(self, name: &str) -> bool {
+        match self {
+            Self::Problem => true,
+            Self::Rule(rule) => rule.name == name,
+        }
+    }
+}
+
 impl FromStr for FailOn {
     type Err = String;
 

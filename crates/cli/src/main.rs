@@ -24,6 +24,8 @@ mod progress;
 mod prove;
 mod quote;
 mod rules;
+#[cfg(target_os = "linux")]
+mod run;
 mod simulate;
 mod sockets;
 mod stop;
@@ -50,6 +52,8 @@ fn main() -> ExitCode {
         Some(Verb::Prove(args)) => prove::run(args),
         Some(Verb::Lab(args)) => lab::run(args),
         Some(Verb::Link(args)) => link::run(args),
+        #[cfg(target_os = "linux")]
+        Some(Verb::Run(args)) => run::run(args),
         Some(Verb::Simulate(args)) => simulate::run(args),
         Some(Verb::Completions(args)) => completions::run(args),
         Some(Verb::Man(args)) => man::run(args),

@@ -1,8 +1,11 @@
-//! The running system: packets off an interface, its sockets and their options, and the processes that hold them.
+//! The running system: packets off an interface, its sockets and their options, the processes that hold them, and the
+//! calls of programs on them.
 //!
 //! Unsafe code lives here alone: in [`ring`], which maps memory that the kernel writes, and in `sockets::raw`, which
 //! asks the kernel for what no crate has a call for.
 
+#[cfg(target_os = "linux")]
+pub mod calls;
 #[cfg(target_os = "linux")]
 pub mod counters;
 #[cfg(target_os = "linux")]

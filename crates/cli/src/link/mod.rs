@@ -3,7 +3,7 @@
 mod direction;
 mod programs;
 pub(crate) mod quantity;
-mod signals;
+pub(crate) mod signals;
 mod sockets;
 mod summary;
 

@@ -62,7 +62,7 @@ impl Signals {
 }
 
 /// Whether this process is in its terminal's foreground: then Ctrl-C reaches it and its children alike.
-pub(super) fn from_terminal() -> bool {
+pub(crate) fn from_terminal() -> bool {
     File::open("/dev/tty").is_ok_and(|terminal| tcgetpgrp(terminal).is_ok_and(|group| group == getpgrp()))
 }
 

@@ -1,0 +1,91 @@
+//! How calls lie in the memory that the watched processes share with `tcpwhy run`.
+//!
+//! The first [`CHUNK`] bytes are a header of 64-bit words; then come chunks. A chunk belongs to one thread: four 32-bit
+//! words (process, thread, bytes used behind them, 0), then records, each a multiple of eight bytes. A record begins
+//! with a word that has its [`Record`] in the low byte, what else fits in there, and its length in bytes in the upper
+//! half. Everything is in the machine's byte order.
+
+/// First word of the header.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"tcpwhyc1");
+/// Bytes of a chunk, and of the header.
+pub const CHUNK: usize = 16 * 1024;
+/// Bytes at a chunk's beginning that are no records.
+pub const CHUNK_HEADER: usize = 16;
+
+/// Where each word of the header is.
+pub mod header {
+    /// [`super::MAGIC`].
+    pub const MAGIC: usize = 0;
+    /// Chunks given out; may exceed what there is room for.
+    pub const CHUNKS: usize = 1;
+    /// Calls not recorded for want of room.
+    pub const LOST: usize = 2;
+    /// Calls not recorded because they came from a signal handler that interrupted the recorder.
+    pub const INTERRUPTED: usize = 3;
+    /// Stacks numbered so far.
+    pub const STACKS: usize = 4;
+    /// Modules numbered so far.
+    pub const MODULES: usize = 5;
+    /// Programs that attached: one a process, and one more for each that it executed.
+    pub const PROGRAMS: usize = 6;
+}
+
+/// What a record is. The words that follow its first one:
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Record {
+    /// start (ns since the epoch), took (ns), socket's cookie, bytes asked for, result (negative: an error number),
+    /// descriptor and number of the stack (0: none) in its upper half, flags. The second byte of the first word is the [`Call`].
+    Call = 1,
+    /// cookie, family of local address and port (network order) in bits 16 to 31, address (two words), the same three of
+    /// the peer, largest segment that is sent, bytes sent so far. The second byte of the first word is `TCP_NODELAY`.
+    Socket = 2,
+    /// number, then a word a frame, innermost first: module in the upper 16 bits, and offset in it.
+    Stack = 3,
+    /// number, then the file's path, padded with zeros.
+    Module = 4,
+}
+
+/// The calls. `sendfile`'s and `splice`'s socket is the one written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Call {
+    /// `connect(2)`
+    Connect = 1,
+    /// `accept(2)`, `accept4(2)`; the socket is the new one.
+    Accept = 2,
+    /// `send(2)`
+    Send = 3,
+    /// `sendto(2)`
+    SendTo = 4,
+    /// `sendmsg(2)`
+    SendMsg = 5,
+    /// `sendmmsg(2)`
+    SendMmsg = 6,
+    /// `write(2)`
+    Write = 7,
+    /// `writev(2)`
+    Writev = 8,
+    /// `sendfile(2)`
+    Sendfile = 9,
+    /// `splice(2)`
+    Splice = 10,
+    /// `read(2)`
+    Read = 11,
+    /// `readv(2)`
+    Readv = 12,
+    /// `recv(2)`
+    Recv = 13,
+    /// `recvfrom(2)`
+    RecvFrom = 14,
+    /// `recvmsg(2)`
+    RecvMsg = 15,
+    /// `recvmmsg(2)`
+    RecvMmsg = 16,
+    /// `setsockopt(2)`: bytes asked for are the level in the upper half and the option, flags its value.
+    SetSockOpt = 17,
+    /// `shutdown(2)`: flags are which side.
+    Shutdown = 18,
+    /// `close(2)`
+    Close = 19,
+}

@@ -1,0 +1,202 @@
+//! What is needed of the C library. Written down here since the command's build script compiles this crate alone.
+
+use core::ffi::{c_char, c_int, c_long, c_void};
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+pub(crate) const AF_INET: u16 = 2;
+pub(crate) const AF_INET6: u16 = 10;
+pub(crate) const SOL_SOCKET: c_int = 1;
+pub(crate) const SO_PROTOCOL: c_int = 38;
+pub(crate) const SO_COOKIE: c_int = 57;
+pub(crate) const IPPROTO_TCP: c_int = 6;
+pub(crate) const TCP_NODELAY: c_int = 1;
+pub(crate) const TCP_INFO: c_int = 11;
+pub(crate) const TCP_QUICKACK: c_int = 12;
+pub(crate) const F_DUPFD: c_int = 0;
+pub(crate) const F_DUPFD_CLOEXEC: c_int = 1030;
+pub(crate) const EINPROGRESS: c_int = 115;
+pub(crate) const ENOSYS: c_int = 38;
+const CLOCK_REALTIME: c_int = 0;
+const RTLD_NEXT: *mut c_void = -1_isize as *mut c_void;
+#[cfg(target_arch = "x86_64")]
+const SYS_GETTID: c_long = 186;
+#[cfg(not(target_arch = "x86_64"))]
+const SYS_GETTID: c_long = 178;
+
+#[repr(C)]
+pub(crate) struct Iovec {
+    base: *mut c_void,
+    len: usize,
+}
+
+#[repr(C)]
+pub(crate) struct Msghdr {
+    name: *mut c_void,
+    name_len: u32,
+    iov: *mut Iovec,
+    iov_len: usize,
+    control: *mut c_void,
+    control_len: usize,
+    flags: c_int,
+}
+
+#[repr(C)]
+pub(crate) struct Mmsghdr {
+    header: Msghdr,
+    len: u32,
+}
+
+#[repr(C)]
+struct Timespec {
+    sec: i64,
+    nsec: i64,
+}
+
+#[repr(C)]
+pub(crate) struct DlInfo {
+    pub(crate) name: *const c_char,
+    pub(crate) base: *mut c_void,
+    symbol: *const c_char,
+    address: *mut c_void,
+}
+
+unsafe extern "C" {
+    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn __errno_location() -> *mut c_int;
+    fn clock_gettime(clock: c_int, time: *mut Timespec) -> c_int;
+    fn syscall(number: c_long, ...) -> c_long;
+    pub(crate) fn getpid() -> c_int;
+    pub(crate) fn getenv(name: *const c_char) -> *const c_char;
+    pub(crate) fn getauxval(kind: usize) -> usize;
+    pub(crate) fn readlink(path: *const c_char, buffer: *mut u8, size: usize) -> isize;
+    pub(crate) fn dladdr(address: *const c_void, info: *mut DlInfo) -> c_int;
+    pub(crate) fn open(path: *const c_char, flags: c_int, ...) -> c_int;
+    pub(crate) fn lseek(fd: c_int, offset: i64, whence: c_int) -> i64;
+    pub(crate) fn mmap(
+        at: *mut c_void,
+        len: usize,
+        protection: c_int,
+        flags: c_int,
+        fd: c_int,
+        offset: i64,
+    ) -> *mut c_void;
+    pub(crate) fn madvise(at: *mut c_void, len: usize, advice: c_int) -> c_int;
+    pub(crate) fn getsockopt(
+        fd: c_int,
+        level: c_int,
+        name: c_int,
+        value: *mut c_void,
+        len: *mut u32,
+    ) -> c_int;
+    pub(crate) fn getsockname(fd: c_int, address: *mut c_void, len: *mut u32) -> c_int;
+    pub(crate) fn getpeername(fd: c_int, address: *mut c_void, len: *mut u32) -> c_int;
+    pub(crate) fn fileno(stream: *mut c_void) -> c_int;
+}
+
+/// The next function of a name behind this library's own.
+pub(crate) struct Real {
+    name: &'static core::ffi::CStr,
+    at: AtomicPtr<c_void>,
+}
+
+impl Real {
+    pub(crate) const fn new(name: &'static core::ffi::CStr) -> Self {
+        Self { name, at: AtomicPtr::new(core::ptr::null_mut()) }
+    }
+
+    /// None where the C library has no such function; then `errno` says so.
+    #[inline(always)]
+    pub(crate) fn get(&self) -> Option<*mut c_void> {
+        let at = self.at.load(Ordering::Relaxed);
+        if at.is_null() { self.find() } else { Some(at) }
+    }
+
+    #[cold]
+    fn find(&self) -> Option<*mut c_void> {
+        // SAFETY: the name ends with a zero.
+        let at = unsafe { dlsym(RTLD_NEXT, self.name.as_ptr()) };
+        self.at.store(at, Ordering::Relaxed);
+        if at.is_null() {
+            set_errno(ENOSYS);
+            return None;
+        }
+        Some(at)
+    }
+}
+
+#[inline(always)]
+pub(crate) fn errno() -> c_int {
+    // SAFETY: this thread's error number, always there.
+    unsafe { *__errno_location() }
+}
+
+#[inline(always)]
+pub(crate) fn set_errno(value: c_int) {
+    // SAFETY: as above.
+    unsafe { *__errno_location() = value }
+}
+
+/// Ns since the epoch, by the clock that stamps packets.
+#[inline(always)]
+pub(crate) fn now() -> u64 {
+    let mut time = Timespec { sec: 0, nsec: 0 };
+    // SAFETY: writes to `time`.
+    unsafe { clock_gettime(CLOCK_REALTIME, &mut time) };
+    (time.sec * 1_000_000_000 + time.nsec) as u64
+}
+
+pub(crate) fn thread() -> u32 {
+    // SAFETY: takes nothing and cannot fail.
+    unsafe { syscall(SYS_GETTID) as u32 }
+}
+
+/// An integer option of a socket; none also where `fd` is no socket.
+pub(crate) fn option<T: Copy + Default>(fd: c_int, level: c_int, name: c_int) -> Option<T> {
+    let mut value = T::default();
+    let mut len = size_of::<T>() as u32;
+    // SAFETY: writes at most `len` bytes to `value`, an integer.
+    let result = unsafe { getsockopt(fd, level, name, (&raw mut value).cast(), &mut len) };
+    (result == 0 && len as usize == size_of::<T>()).then_some(value)
+}
+
+/// Bytes that a list of buffers (`struct iovec`) holds.
+///
+/// # Safety
+/// As `writev(2)` asks; this runs after the kernel has accepted the same list.
+pub(crate) unsafe fn total(iov: *const c_void, count: usize) -> u64 {
+    let iov = iov.cast::<Iovec>();
+    let mut sum = 0_u64;
+    for at in 0..count {
+        // SAFETY: the kernel has read these structures.
+        sum = sum.saturating_add(unsafe { (*iov.add(at)).len } as u64);
+    }
+    sum
+}
+
+/// Bytes that a message (`struct msghdr`) holds.
+///
+/// # Safety
+/// As [`total`].
+pub(crate) unsafe fn message(header: *const c_void) -> u64 {
+    let header = header.cast::<Msghdr>();
+    // SAFETY: the caller's promise.
+    unsafe { total((*header).iov.cast(), (*header).iov_len) }
+}
+
+/// Bytes in the first `count` messages (`struct mmsghdr`): wanted, and done.
+///
+/// # Safety
+/// As [`total`].
+pub(crate) unsafe fn messages(first: *const c_void, count: usize) -> (u64, u64) {
+    let first = first.cast::<Mmsghdr>();
+    let (mut wanted, mut done) = (0_u64, 0_u64);
+    for at in 0..count {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let one = first.add(at);
+            wanted = wanted.saturating_add(message((&raw const (*one).header).cast()));
+            done = done.saturating_add(u64::from((*one).len));
+        }
+    }
+    (wanted, done)
+}
