@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{analyze, completions, explain, lab, link, man, plot, rules, simulate, whatif};
+use crate::{analyze, completions, explain, lab, link, live, man, plot, rules, simulate, whatif};
 
 const ABOUT: &str = "Tells you why a TCP connection is slow, and which side to blame";
 
@@ -93,6 +93,8 @@ pub(crate) enum Verb {
     Plot(plot::Args),
     /// Say what each fix would have saved, and what it would have cost
     Whatif(whatif::Args),
+    /// Watch an interface, and say what is wrong while it goes on
+    Live(Box<live::Args>),
     /// Play the stories of slow TCP again on this machine's kernel
     Lab(lab::Args),
     /// Run any two programs with an emulated link between them

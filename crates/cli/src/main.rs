@@ -15,6 +15,7 @@ mod filter;
 mod input;
 mod lab;
 mod link;
+mod live;
 mod man;
 mod narrowed;
 mod output;
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         Some(Verb::Whatif(args)) => whatif::run(args),
         Some(Verb::Lab(args)) => lab::run(args),
         Some(Verb::Link(args)) => link::run(args),
+        Some(Verb::Live(args)) => live::run(args),
         Some(Verb::Simulate(args)) => simulate::run(args),
         Some(Verb::Completions(args)) => completions::run(args),
         Some(Verb::Man(args)) => man::run(args),

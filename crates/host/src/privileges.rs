@@ -21,6 +21,13 @@ pub struct Heir {
     pub gid: u32,
 }
 
+impl Heir {
+    /// Whether this is the user who owns nothing.
+    pub fn is_nobody(self) -> bool {
+        self.uid == NOBODY
+    }
+}
+
 /// Who is to go on where root began: the user who called sudo (`SUDO_UID`, `SUDO_GID`), else nobody. `None` where
 /// it is not root who runs this.
 pub fn heir() -> Option<Heir> {
