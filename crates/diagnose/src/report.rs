@@ -428,3 +428,29 @@ pub trait Source {
         None
     }
 }
+
+impl<S: Source + ?Sized> Source for &S {
+    fn capture(&self) -> Capture {
+        (**self).capture()
+    }
+
+    fn connections(&self) -> Box<dyn Iterator<Item = Connection> + '_> {
+        (**self).connections()
+    }
+
+    fn findings(&self) -> Box<dyn Iterator<Item = Finding> + '_> {
+        (**self).findings()
+    }
+
+    fn skim(&self) -> Box<dyn Iterator<Item = Finding> + '_> {
+        (**self).skim()
+    }
+
+    fn findings_of(&self, connection: u64) -> Vec<Finding> {
+        (**self).findings_of(connection)
+    }
+
+    fn what_if(&self, finding: &Finding) -> Option<WhatIf> {
+        (**self).what_if(finding)
+    }
+}

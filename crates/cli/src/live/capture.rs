@@ -1,6 +1,7 @@
 //! The thread that takes packets off the ring, and what others may ask of it.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -9,6 +10,7 @@ use anyhow::{Context, Result, anyhow};
 use tcpwhy_diagnose::{Analyzer, CaptureInfo, Diagnosis};
 use tcpwhy_host::ring::{Ring, Statistics};
 
+use super::kept::Ends;
 use super::open::Opened;
 use super::sink::Sink;
 use crate::stop::Stop;
@@ -32,6 +34,8 @@ pub(super) struct Progress {
     pub(super) analyzer: Analyzer,
     pub(super) info: CaptureInfo,
     pub(super) statistics: Statistics,
+    /// Connections that were forgotten to bound the memory.
+    pub(super) forgotten: u64,
 }
 
 impl Progress {
@@ -41,22 +45,29 @@ impl Progress {
     }
 }
 
+/// What may be asked of a running capture, and where the answer goes.
+enum Question {
+    Progress(Sender<Progress>),
+    Save(Ends, PathBuf, Sender<io::Result<u64>>),
+}
+
 /// A running capture.
 pub(super) struct Running {
     /// What it is called: interface and filter.
     pub(super) interface: String,
     pub(super) filter: String,
-    questions: Sender<Sender<Progress>>,
+    questions: Sender<Question>,
     ended: Receiver<()>,
     thread: JoinHandle<io::Result<Progress>>,
 }
 
-/// Starts to capture, until a limit is reached or `stop` is requested.
-pub(super) fn start(mut opened: Opened, limits: Limits, stop: &Stop) -> Result<Running> {
+/// Starts to capture, until a limit is reached or `stop` is requested. `keep` says whether the latest packets are kept,
+/// for [`Running::save`].
+pub(super) fn start(mut opened: Opened, limits: Limits, keep: bool, stop: &Stop) -> Result<Running> {
     let (questions, asked) = mpsc::channel();
     let (end, ended) = mpsc::channel();
     let (interface, filter) = (opened.interface.clone(), opened.filter.clone());
-    let sink = Sink::new(&mut opened);
+    let sink = Sink::new(&mut opened, keep);
     let mut capture = Capture { ring: opened.ring, sink, limits, stop: stop.clone(), asked };
     let capture = move || {
         // Dropped at the end, which whoever waits for it notices.
@@ -74,8 +85,16 @@ impl Running {
     /// The capture so far; `None` when it has ended.
     pub(super) fn progress(&self) -> Option<Progress> {
         let (answer, answered) = mpsc::channel();
-        self.questions.send(answer).ok()?;
+        self.questions.send(Question::Progress(answer)).ok()?;
         answered.recv().ok()
+    }
+
+    /// Writes what is kept of a connection's packets into a new file; how many.
+    pub(super) fn save(&self, connection: Ends, path: PathBuf) -> io::Result<u64> {
+        let (answer, answered) = mpsc::channel();
+        let ended = || io::Error::other("the capture has ended");
+        self.questions.send(Question::Save(connection, path, answer)).map_err(|_| ended())?;
+        answered.recv().map_err(|_| ended())?
     }
 
     /// Waits for the end, but no longer than `time`; whether it has come.
@@ -96,7 +115,7 @@ struct Capture {
     sink: Sink,
     limits: Limits,
     stop: Stop,
-    asked: Receiver<Sender<Progress>>,
+    asked: Receiver<Question>,
 }
 
 impl Capture {
@@ -142,10 +161,17 @@ impl Capture {
     }
 
     fn answer(&mut self) {
-        while let Ok(answer) = self.asked.try_recv() {
-            self.sink.flush();
+        while let Ok(question) = self.asked.try_recv() {
             // Who asked may be gone by now.
-            let _ = answer.send(self.sink.progress());
+            match question {
+                Question::Progress(answer) => {
+                    self.sink.flush();
+                    let _ = answer.send(self.sink.progress());
+                }
+                Question::Save(connection, path, answer) => {
+                    let _ = answer.send(self.sink.save(&connection, &path));
+                }
+            }
         }
     }
 }

@@ -61,7 +61,8 @@ impl Links {
         })
     }
 
-    fn number(&mut self, index: u32, link: LinkType) -> Option<u32> {
+    /// The number of an interface with that link layer; `None` for one too many.
+    pub(super) fn number(&mut self, index: u32, link: LinkType) -> Option<u32> {
         let known = self.described.iter().position(|known| known.index == index && known.link == link);
         let number = known.or_else(|| {
             (self.described.len() < MOST).then(|| {

@@ -2,9 +2,11 @@
 
 mod announce;
 mod capture;
+mod kept;
 mod links;
 mod open;
 mod plain;
+mod screen;
 mod sink;
 
 use std::path::PathBuf;
@@ -25,7 +27,7 @@ use capture::Limits;
 
 const LONG_ABOUT: &str = "\
 Captures on an interface, says what it finds as it finds it, and ends with the report: after --duration or --count \
-packets, or at Ctrl-C.
+packets, or at Ctrl-C. On a terminal there is a screen meanwhile (? lists its keys), elsewhere a line for each finding.
 
 Needs the right to capture: run it with sudo, or give it to the program once: sudo setcap cap_net_raw+ep tcpwhy. \
 As soon as the socket is open the right is given up: root becomes the user who called sudo, or nobody.
@@ -82,6 +84,10 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     write: Option<PathBuf>,
 
+    /// Lines instead of a screen, on a terminal too
+    #[arg(long)]
+    lines: bool,
+
     /// terminal, for people, or json, for programs: the report alone
     #[arg(long, value_enum, hide_possible_values = true, default_value_t = Format::Terminal)]
     format: Format,
@@ -103,9 +109,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let opened = open::open(args)?;
     let stop = Stop::on_ctrl_c();
     let limits = Limits { duration: args.duration, packets: args.count };
-    let running = capture::start(opened, limits, &stop)?;
+    let is_screen = !args.lines && args.format == Format::Terminal && screen::is_possible();
+    let running = capture::start(opened, limits, is_screen, &stop)?;
     stop.reading(true);
-    let shown = plain::show(&running, args);
+    let shown = if is_screen { screen::show(&running, args.color) } else { plain::show(&running, args) };
     stop.request();
     let ended = running.end();
     stop.reading(false);

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::path::Path;
 
 use tcpwhy_diagnose::{Analyzer, CaptureInfo};
 use tcpwhy_host::ring::{self, Statistics};
@@ -10,6 +11,7 @@ use tcpwhy_wire::container::{Frame, Interface, Writer};
 use tcpwhy_wire::decode::{Tally, Undecoded, decode_onto};
 
 use super::capture::Progress;
+use super::kept::{Ends, Kept};
 use super::links::{Links, Taken};
 use super::open::Opened;
 
@@ -27,6 +29,8 @@ pub(super) struct Sink {
     tally: Tally,
     links: Links,
     writer: Option<Writer<BufWriter<File>>>,
+    /// The latest packets, where somebody may want to save some.
+    kept: Option<Kept>,
     /// Frames so far, of every protocol.
     pub(super) frames: u64,
     bytes: u64,
@@ -36,7 +40,8 @@ pub(super) struct Sink {
 }
 
 impl Sink {
-    pub(super) fn new(opened: &mut Opened) -> Self {
+    /// Where captured packets go; `keep` says whether the latest are kept, to be saved.
+    pub(super) fn new(opened: &mut Opened, keep: bool) -> Self {
         let Opened { interface, filter, snaplen, writer, .. } = opened;
         let name = match filter.as_str() {
             "" => format!("live on {interface}"),
@@ -50,6 +55,7 @@ impl Sink {
             tally: Tally::default(),
             links: Links::default(),
             writer: writer.take(),
+            kept: keep.then(Kept::new),
             frames: 0,
             bytes: 0,
             span: None,
@@ -72,6 +78,9 @@ impl Sink {
         self.count(frame.time, frame.original_len);
         if let Some(writer) = &mut self.writer {
             write(writer, &self.links, self.snaplen, &frame)?;
+        }
+        if let Some(kept) = &mut self.kept {
+            kept.push(&frame);
         }
         match decode_onto(&frame, self.frames, &mut self.batch) {
             Ok(()) if self.batch.len() == Analyzer::BATCH => self.flush(),
@@ -103,7 +112,19 @@ impl Sink {
 
     /// What a display needs.
     pub(super) fn progress(&self) -> Progress {
-        Progress { analyzer: self.analyzer.clone(), info: self.info(), statistics: self.statistics }
+        Progress {
+            analyzer: self.analyzer.clone(),
+            info: self.info(),
+            statistics: self.statistics,
+            forgotten: self.forgotten,
+        }
+    }
+
+    /// Writes what is kept of a connection's packets; how many.
+    pub(super) fn save(&self, connection: &Ends, path: &Path) -> io::Result<u64> {
+        let Some(kept) = &self.kept else { return Ok(0) };
+        let file = BufWriter::new(File::create_new(path)?);
+        kept.save(connection, &self.links.described, file)
     }
 
     /// What the report says of the capture so far.
@@ -152,7 +173,7 @@ impl Sink {
             )?;
         }
         let info = self.info();
-        Ok(Progress { analyzer: self.analyzer, info, statistics })
+        Ok(Progress { analyzer: self.analyzer, info, statistics, forgotten: self.forgotten })
     }
 }
 
