@@ -127,7 +127,7 @@ impl Serialize for Ms {
 pub struct Capture {
     /// The file's name, or the line of prose above a block of packets in a text.
     pub name: String,
-    /// `pcap`, `pcapng`, `pcap.gz`, …, or `tcpdump-text`.
+    /// `pcap`, `pcapng`, `pcap.gz`, …, `tcpdump-text`, or `live`.
     pub kind: String,
     /// Frames read, of every protocol.
     pub packets: u64,
