@@ -72,7 +72,7 @@ A file named like a command is read as ./explain, ./rules, …";
     arg_required_else_help = true,
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true,
-    override_usage = "tcpwhy [OPTIONS] <FILE>...\n       tcpwhy explain [RULE]\n       tcpwhy <COMMAND>",
+    override_usage = "tcpwhy [OPTIONS] <FILE>...\n       tcpwhy <COMMAND>",
     max_term_width = 80
 )]
 pub(crate) struct Cli {

@@ -82,9 +82,9 @@ fn save(running: &Running, row: &Row) -> String {
 /// `tcpwhy-10.0.0.1.4711-10.0.0.2.80.pcapng`, with a number from the second on: addresses and ports alone, whatever
 /// is in the names.
 fn file_name(row: &Row, number: u32) -> PathBuf {
-    let safe = |end: &str| -> String {
-        let sign = |c: char| if c.is_ascii_alphanumeric() { c } else { '.' };
-        end.trim_start_matches('[').chars().map(sign).collect::<String>().replace("..", ".")
+    let safe = |end: &str| {
+        let parts = end.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty());
+        parts.collect::<Vec<_>>().join(".")
     };
     let number = if number == 1 { String::new() } else { format!("-{number}") };
     let connection = &row.connection;

@@ -31,7 +31,7 @@ fn progress(dropped: u64) -> Progress {
         while let Some(frame) = reader.next_frame() {
             info.frames += 1;
             info.span = Some((info.span.map_or(frame.time, |span| span.0), frame.time));
-            analyzer.push(decode(&frame, info.frames).as_slice());
+            analyzer.push(decode(&frame, info.frames).ok().as_slice());
         }
     }
     Progress { analyzer, info, statistics: Statistics { packets: 0, dropped }, forgotten: 0 }
