@@ -17,7 +17,7 @@ pub(super) const KEYS: [(&str, &str); 9] = [
     ("q or Ctrl-C", "end, with the report"),
 ];
 
-/// Lines that a page of a list has, for PgUp and PgDn.
+/// Lines that a page of a list has, for the page keys.
 const PAGE: usize = 10;
 
 /// The longest text to look for: more than any address and rule have.
