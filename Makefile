@@ -55,7 +55,7 @@ fuzz: ## Fuzz each target for SECONDS_EACH (60); needs cargo-fuzz and a nightly 
 		cargo +nightly fuzz run "$$target" -- -max_total_time=$${SECONDS_EACH:-60} || exit 1; \
 	done
 
-bench: build tools ## Generate the benchmark captures and time tcpwhy beside tshark and tcptrace
+bench: build tools ## Generate the benchmark captures and time tcpwhy beside tshark, tcptrace and tcpdump
 	$(CARGO) run --release $(LOCKED) -p tcpwhy-benches
 
 truth: toolchain ## How much time is booked right, by CONNECTIONS (100000) simulated connections

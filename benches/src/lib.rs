@@ -3,6 +3,7 @@
 pub mod compare;
 pub mod generate;
 pub mod link;
+pub mod live;
 pub mod manifest;
 mod random;
 mod recorder;

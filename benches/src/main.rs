@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 use tcpwhy_benches::compare::{self, Clock, Options};
 use tcpwhy_benches::generate;
 use tcpwhy_benches::link;
+use tcpwhy_benches::live;
 use tcpwhy_benches::manifest::Manifest;
 
 /// Where the large captures are, seen from the workspace's root.
@@ -56,6 +57,12 @@ enum Verb {
     },
     /// How exact and how fast the lab's emulated link is; with root's rights
     Link,
+    /// How many packets a second a live capture takes, beside tcpdump; with root's rights
+    Live {
+        /// The tcpwhy to measure
+        #[arg(long, default_value = TCPWHY)]
+        tool: PathBuf,
+    },
 }
 
 fn main() -> Result<()> {
@@ -69,6 +76,7 @@ fn main() -> Result<()> {
             compare::compare(&Options { dir: &dir, tcpwhy: &tool, without: &without, only: &only, clock })
         }
         Some(Verb::Link) => link::bench(),
+        Some(Verb::Live { tool }) => live::bench(&tool),
     }
 }
 
@@ -79,5 +87,6 @@ fn bench() -> Result<()> {
     }
     let tcpwhy = Path::new(TCPWHY);
     compare::compare(&Options { dir, tcpwhy, without: &[], only: &[], clock: Clock::Wall })?;
-    link::bench()
+    link::bench()?;
+    live::bench(tcpwhy)
 }

@@ -4,7 +4,9 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 #[cfg(target_os = "linux")]
 use crate::run;
-use crate::{analyze, completions, explain, lab, link, man, plot, prove, rules, simulate, sockets, whatif};
+use crate::{
+    analyze, completions, explain, lab, link, live, man, plot, prove, rules, simulate, sockets, whatif,
+};
 
 const ABOUT: &str = "Tells you why a TCP connection is slow, and which side to blame";
 
@@ -95,6 +97,8 @@ pub(crate) enum Verb {
     /// Say what each fix would have saved, and what it would have cost
     #[command(long_about = whatif::LONG_ABOUT)]
     Whatif(whatif::Args),
+    /// Watch an interface, and say what is wrong while it goes on
+    Live(Box<live::Args>),
     /// Show every TCP socket, its options, and what it waits for now
     #[command(long_about = sockets::LONG_ABOUT)]
     Sockets(sockets::Args),

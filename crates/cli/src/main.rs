@@ -15,6 +15,7 @@ mod filter;
 mod input;
 mod lab;
 mod link;
+mod live;
 mod man;
 mod narrowed;
 mod output;
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         Some(Verb::Prove(args)) => prove::run(args),
         Some(Verb::Lab(args)) => lab::run(args),
         Some(Verb::Link(args)) => link::run(args),
+        Some(Verb::Live(args)) => live::run(args),
         #[cfg(target_os = "linux")]
         Some(Verb::Run(args)) => run::run(args),
         Some(Verb::Simulate(args)) => simulate::run(args),

@@ -1,5 +1,6 @@
 //! The entry point: packets in, a [`Diagnosis`] out.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use tcpwhy_wire::{Names, Packet, TcpFlags, Transport};
@@ -7,6 +8,7 @@ use tcpwhy_wire::{Names, Packet, TcpFlags, Transport};
 use crate::diagnosis::Diagnosis;
 use crate::flow::series::{Collector, Counted};
 use crate::flow::table::{Key, Record, Table};
+use crate::report::Line;
 
 /// What the container knows of a capture and the packets do not tell.
 #[derive(Clone, Debug, Default)]
@@ -47,7 +49,7 @@ pub(crate) struct ClockSteps {
 }
 
 /// Takes one capture's packets in order, in one pass.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Analyzer {
     table: Table,
     latest: i64,
@@ -156,7 +158,36 @@ impl Analyzer {
         self.latest = packet.time;
     }
 
-    /// Books what is still open and hands over the result.
+    /// How many connections and UDP flows are kept.
+    pub fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether none is.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bounds the memory of an analysis that goes on for days: where more than `most` connections are kept, all are
+    /// forgotten but `most / 4` that lost the most time so far, and `most / 4` more that had a packet last. Returns how
+    /// many were forgotten. Those that are left are numbered anew, from 0 in order of appearance; the packets of a
+    /// forgotten one that still come make a new connection. An analyser that records connections forgets none: their
+    /// numbers were promised.
+    pub fn age_out(&mut self, most: usize) -> usize {
+        if self.len() <= most || !self.asked.is_empty() {
+            return 0;
+        }
+        let records = self.table.iter().map(|Record { connection, ledger }| {
+            let lines = ledger.lines(connection);
+            let lost = Line::ALL.iter().filter(|line| line.is_lost()).map(|line| lines[*line as usize]);
+            (lost.sum::<i64>(), connection.last)
+        });
+        let keep = worst_and_latest(&records.collect::<Vec<_>>(), most / 4);
+        self.table.retain(&keep);
+        keep.iter().filter(|keep| !**keep).count()
+    }
+
+    /// Books what is still open and hands over the result. Of an analysis that goes on, `clone` tells the result so far.
     pub fn finish(mut self, info: CaptureInfo) -> Diagnosis {
         self.table.forget_index();
         for Record { connection, ledger } in self.table.iter_mut() {
@@ -170,6 +201,21 @@ impl Analyzer {
     }
 }
 
+/// Of records with the time that each lost and the time of its latest packet: which are among the `each` that lost the
+/// most, or among the `each` of the others that had a packet last.
+fn worst_and_latest(records: &[(i64, i64)], each: usize) -> Vec<bool> {
+    let mut order: Vec<usize> = (0..records.len()).collect();
+    order.sort_unstable_by_key(|i| Reverse(records[*i].0));
+    // Who lost nothing is not among the worst, however few they are.
+    let worst = order.iter().take(each).take_while(|i| records[**i].0 > 0).count();
+    order[worst..].sort_unstable_by_key(|i| Reverse(records[*i].1));
+    let mut keep = vec![false; records.len()];
+    for i in &order[..order.len().min(worst + each)] {
+        keep[*i] = true;
+    }
+    keep
+}
+
 /// Whether a packet only acknowledges, as about half of all do.
 #[inline]
 fn is_pure_ack(packet: &Packet) -> bool {
@@ -179,6 +225,14 @@ fn is_pure_ack(packet: &Packet) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::flow::table::Record;
+
+    #[test]
+    fn the_worst_and_the_latest_stay() {
+        // Time lost, latest packet: the first lost most long ago, the second nothing long ago, …
+        let records = [(900, 1), (0, 2), (0, 9), (5, 3), (0, 8), (7, 4)];
+        assert_eq!(super::worst_and_latest(&records, 2), [true, false, true, false, true, true]);
+        assert_eq!(super::worst_and_latest(&records[1..3], 1), [false, true]);
+    }
 
     /// A million connections have to fit in 1 GiB with everything that hangs on them.
     #[test]

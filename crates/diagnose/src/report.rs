@@ -127,7 +127,7 @@ impl Serialize for Ms {
 pub struct Capture {
     /// The file's name, or the line of prose above a block of packets in a text.
     pub name: String,
-    /// `pcap`, `pcapng`, `pcap.gz`, …, or `tcpdump-text`.
+    /// `pcap`, `pcapng`, `pcap.gz`, …, `tcpdump-text`, or `live`.
     pub kind: String,
     /// Frames read, of every protocol.
     pub packets: u64,
@@ -426,5 +426,31 @@ pub trait Source {
     fn what_if(&self, finding: &Finding) -> Option<WhatIf> {
         let _ = finding;
         None
+    }
+}
+
+impl<S: Source + ?Sized> Source for &S {
+    fn capture(&self) -> Capture {
+        (**self).capture()
+    }
+
+    fn connections(&self) -> Box<dyn Iterator<Item = Connection> + '_> {
+        (**self).connections()
+    }
+
+    fn findings(&self) -> Box<dyn Iterator<Item = Finding> + '_> {
+        (**self).findings()
+    }
+
+    fn skim(&self) -> Box<dyn Iterator<Item = Finding> + '_> {
+        (**self).skim()
+    }
+
+    fn findings_of(&self, connection: u64) -> Vec<Finding> {
+        (**self).findings_of(connection)
+    }
+
+    fn what_if(&self, finding: &Finding) -> Option<WhatIf> {
+        (**self).what_if(finding)
     }
 }

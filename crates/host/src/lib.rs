@@ -1,15 +1,20 @@
 //! The running system: packets off an interface, its sockets and their options, the processes that hold them, and the
 //! calls of programs on them.
 //!
-//! Unsafe code lives here alone: in [`ring`], which maps memory that the kernel writes, and in `sockets::raw`, which
-//! asks the kernel for what no crate has a call for.
+//! Unsafe code lives here alone: in [`ring`], which maps memory that the kernel writes, where [`filter`] asks libpcap,
+//! and in `sockets::raw`, which asks the kernel for what no crate has a call for.
 
 #[cfg(target_os = "linux")]
 pub mod calls;
 #[cfg(target_os = "linux")]
 pub mod counters;
+pub mod filter;
 #[cfg(target_os = "linux")]
 pub mod interface;
+#[cfg(target_os = "linux")]
+pub mod interfaces;
+#[cfg(target_os = "linux")]
+pub mod privileges;
 #[cfg(target_os = "linux")]
 pub mod process;
 #[cfg(target_os = "linux")]

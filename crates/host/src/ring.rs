@@ -6,12 +6,12 @@
 //! little is lost by their fixed size.
 //!
 //! The kernel and the reader share the ring's memory. Each slot begins with a status word that says whose the
-//! slot is; the rest of the slot is only touched by its owner. The interface is not made promiscuous.
+//! slot is; the rest of the slot is only touched by its owner.
 
 use std::fmt;
 use std::io;
-use std::mem::size_of;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::mem::{offset_of, size_of};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -20,6 +20,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, netdevice, sockopt};
+
+mod socket;
+
+pub use socket::switch_offload_off;
+use socket::{attach, bind, get_statistics, set_option};
+
+use crate::filter::Instruction;
 
 /// Bytes of a block: slots do not cross its border. A power of two of pages, and room for 15 of the largest
 /// packets (64 KiB on loopback).
@@ -58,6 +65,21 @@ pub enum Passage {
     Left,
 }
 
+/// What a ring takes, and how.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings<'a> {
+    /// The interface's name; `None` takes the packets of all interfaces.
+    pub interface: Option<&'a str>,
+    /// Bytes kept of each packet.
+    pub snaplen: u32,
+    /// Which way packets go that are wanted.
+    pub wanted: Wanted,
+    /// Which packets are wanted, as a program for the kernel; empty takes all.
+    pub filter: &'a [Instruction],
+    /// Whether the interface hands over packets for other hosts, too. Ignored where all interfaces are meant.
+    pub promiscuous: bool,
+}
+
 /// A packet in the ring.
 #[derive(Clone, Copy)]
 pub struct Packet<'a> {
@@ -68,13 +90,21 @@ pub struct Packet<'a> {
     pub passage: Passage,
     /// Bytes on the interface, with the link-layer header.
     pub original_len: u32,
+    /// The interface's index.
+    pub interface: u32,
+    /// The interface's kind, `ARPHRD_…`.
+    pub hardware: u16,
+    /// The `EtherType` of what is behind the link-layer header.
+    pub protocol: u16,
+    /// Bytes of the link-layer header.
+    pub link_len: u16,
     /// Its first bytes, from the link-layer header on. A VLAN tag that the hardware took off is not among them.
     pub data: &'a [u8],
 }
 
 impl fmt::Debug for Packet<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { time, passage, original_len, data } = self;
+        let Self { time, passage, original_len, data, .. } = self;
         write!(f, "{time} ns, {passage:?}, {} of {original_len} bytes", data.len())
     }
 }
@@ -110,13 +140,28 @@ impl Ring {
     /// Opens a ring on the interface of this name in the calling thread's network namespace, keeping `snaplen`
     /// bytes of each packet. Needs `CAP_NET_RAW` in that namespace.
     pub fn open(interface: &str, snaplen: u32, wanted: Wanted) -> io::Result<Self> {
-        let snaplen = snaplen.min(LARGEST) as usize;
+        Self::open_with(&Settings {
+            interface: Some(interface),
+            snaplen,
+            wanted,
+            filter: &[],
+            promiscuous: false,
+        })
+    }
+
+    /// Opens a ring in the calling thread's network namespace. Needs `CAP_NET_RAW` there. An interface that is not there
+    /// is `ENODEV`.
+    pub fn open_with(settings: &Settings<'_>) -> io::Result<Self> {
+        let snaplen = settings.snaplen.min(LARGEST) as usize;
         let slot = (BEFORE_PACKET + snaplen).next_multiple_of(libc::TPACKET_ALIGNMENT);
         let slots = BLOCK / slot * (MEMORY / BLOCK);
         // Protocol 0: nothing arrives before the ring is there and the socket is bound.
         let socket =
             rustix::net::socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
-        let index = netdevice::name_to_index(&socket, interface)?;
+        let index = match settings.interface {
+            Some(name) => netdevice::name_to_index(&socket, name)?,
+            None => 0,
+        };
         set_option(&socket, libc::PACKET_VERSION, &(libc::tpacket_versions::TPACKET_V2 as libc::c_int))?;
         let request = libc::tpacket_req {
             tp_block_size: count(BLOCK)?,
@@ -126,9 +171,21 @@ impl Ring {
         };
         set_option(&socket, libc::PACKET_RX_RING, &request)?;
         let memory = Memory::map(&socket)?;
+        if !settings.filter.is_empty() {
+            attach(&socket, settings.filter)?;
+        }
         let hardware = bind(&socket, index, 0)?;
-        if wanted == Wanted::Arriving || hardware == libc::ARPHRD_LOOPBACK {
+        if settings.wanted == Wanted::Arriving || index != 0 && hardware == libc::ARPHRD_LOOPBACK {
             set_option(&socket, libc::PACKET_IGNORE_OUTGOING, &TRUE)?;
+        }
+        if settings.promiscuous && index != 0 {
+            let membership = libc::packet_mreq {
+                mr_ifindex: index.try_into().map_err(|_| io::ErrorKind::InvalidInput)?,
+                mr_type: libc::PACKET_MR_PROMISC as u16,
+                mr_alen: 0,
+                mr_address: [0; 8],
+            };
+            set_option(&socket, libc::PACKET_ADD_MEMBERSHIP, &membership)?;
         }
         bind(&socket, index, libc::ETH_P_ALL as u16)?;
         let statistics = Statistics::default();
@@ -136,7 +193,7 @@ impl Ring {
     }
 
     /// The interface's kind, `ARPHRD_…` of `<net/if_arp.h>`: 1 is Ethernet, 772 is loopback, whose packets have
-    /// an Ethernet header too.
+    /// an Ethernet header too. Means nothing for a ring on all interfaces, whose packets tell it.
     pub fn hardware(&self) -> u16 {
         self.hardware
     }
@@ -227,6 +284,10 @@ impl Ring {
             time: i64::from(header.sec) * 1_000_000_000 + i64::from(header.nsec),
             passage: if header.left { Passage::Left } else { Passage::Arrived },
             original_len: header.len,
+            interface: header.interface,
+            hardware: header.hardware,
+            protocol: header.protocol,
+            link_len: header.net.saturating_sub(header.mac),
             data: &slot[from..from + kept],
         }
     }
@@ -244,9 +305,13 @@ struct Header {
     len: u32,
     kept: u32,
     mac: u16,
+    net: u16,
     sec: u32,
     nsec: u32,
     left: bool,
+    interface: u32,
+    hardware: u16,
+    protocol: u16,
 }
 
 impl Header {
@@ -256,14 +321,19 @@ impl Header {
         let word = |at: usize| u32::from_ne_bytes([slot[at], slot[at + 1], slot[at + 2], slot[at + 3]]);
         // `struct sockaddr_ll` follows the header.
         let address = size_of::<libc::tpacket2_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
-        let kind = slot[address + std::mem::offset_of!(libc::sockaddr_ll, sll_pkttype)];
+        let half = |at: usize| u16::from_ne_bytes([slot[at], slot[at + 1]]);
+        let kind = slot[address + offset_of!(libc::sockaddr_ll, sll_pkttype)];
         Self {
             len: word(4),
             kept: word(8),
-            mac: u16::from_ne_bytes([slot[12], slot[13]]),
+            mac: half(12),
+            net: half(14),
             sec: word(16),
             nsec: word(20),
             left: kind == libc::PACKET_OUTGOING,
+            interface: word(address + offset_of!(libc::sockaddr_ll, sll_ifindex)),
+            hardware: half(address + offset_of!(libc::sockaddr_ll, sll_hatype)),
+            protocol: u16::from_be(half(address + offset_of!(libc::sockaddr_ll, sll_protocol))),
         }
     }
 }
@@ -330,96 +400,6 @@ impl Drop for Memory {
         // SAFETY: the mapping of `map`, whole; references into it cannot outlive `self`.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), MEMORY) };
     }
-}
-
-/// Sets a `SOL_PACKET` option. `T` is what the kernel expects for it.
-#[allow(unsafe_code)]
-fn set_option<T>(socket: &OwnedFd, name: libc::c_int, value: &T) -> io::Result<()> {
-    let length = count(size_of::<T>())?;
-    // SAFETY: the pointer is good for reading `length` bytes during the call, after which the kernel keeps
-    // nothing of it.
-    let result = unsafe {
-        libc::setsockopt(socket.as_raw_fd(), libc::SOL_PACKET, name, std::ptr::from_ref(value).cast(), length)
-    };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
-#[allow(unsafe_code)]
-fn get_statistics(socket: &OwnedFd) -> io::Result<libc::tpacket_stats> {
-    let mut statistics = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
-    let mut length = count(size_of::<libc::tpacket_stats>())?;
-    // SAFETY: the kernel writes at most `length` bytes into `statistics`, two integers for which every bit
-    // pattern is good.
-    let result = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_PACKET,
-            libc::PACKET_STATISTICS,
-            std::ptr::from_mut(&mut statistics).cast(),
-            &mut length,
-        )
-    };
-    if result == 0 { Ok(statistics) } else { Err(io::Error::last_os_error()) }
-}
-
-/// Binds to an interface and returns its kind, `ARPHRD_…`. With protocol 0 nothing is received yet.
-#[allow(unsafe_code)]
-fn bind(socket: &OwnedFd, index: u32, protocol: u16) -> io::Result<u16> {
-    let mut address = libc::sockaddr_ll {
-        sll_family: libc::AF_PACKET as u16,
-        sll_protocol: protocol.to_be(),
-        sll_ifindex: index.try_into().map_err(|_| io::ErrorKind::InvalidInput)?,
-        sll_hatype: 0,
-        sll_pkttype: 0,
-        sll_halen: 0,
-        sll_addr: [0; 8],
-    };
-    let mut length = count(size_of::<libc::sockaddr_ll>())?;
-    // SAFETY: the pointer is good for reading `length` bytes during the call.
-    if unsafe { libc::bind(socket.as_raw_fd(), std::ptr::from_ref(&address).cast(), length) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the kernel writes at most `length` bytes into `address`, integers for which every bit pattern is
-    // good.
-    let result = unsafe {
-        libc::getsockname(socket.as_raw_fd(), std::ptr::from_mut(&mut address).cast(), &mut length)
-    };
-    if result == 0 { Ok(address.sll_hatype) } else { Err(io::Error::last_os_error()) }
-}
-
-/// Makes the interface of this name, in the calling thread's network namespace, hand out packets as a wire has
-/// them: with their checksums, and none above the MTU (segmentation offload needs checksum offload, so the kernel
-/// switches both off). Needs `CAP_NET_ADMIN` there.
-#[allow(unsafe_code)]
-pub fn switch_offload_off(interface: &str) -> io::Result<()> {
-    /// `struct ethtool_value` of `<linux/ethtool.h>`.
-    #[repr(C)]
-    struct Value {
-        command: u32,
-        data: u32,
-    }
-    /// `ETHTOOL_STXCSUM` of `<linux/ethtool.h>`.
-    const SET_TRANSMIT_CHECKSUM: u32 = 0x17;
-
-    let socket =
-        rustix::net::socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
-    let mut name = [0; libc::IFNAMSIZ];
-    if interface.len() >= name.len() {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    for (to, from) in name.iter_mut().zip(interface.bytes()) {
-        *to = from as libc::c_char;
-    }
-    let mut value = Value { command: SET_TRANSMIT_CHECKSUM, data: 0 };
-    let mut request = libc::ifreq {
-        ifr_name: name,
-        ifr_ifru: libc::__c_anonymous_ifr_ifru { ifru_data: std::ptr::from_mut(&mut value).cast() },
-    };
-    // SAFETY: SIOCETHTOOL takes an ifreq whose data points to what the command needs, here a `Value`. Both live
-    // through the call, and the kernel keeps no pointer to them.
-    let result =
-        unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, std::ptr::from_mut(&mut request)) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 #[cfg(test)]

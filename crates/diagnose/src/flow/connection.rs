@@ -33,7 +33,7 @@ const CLOCKED_SHARE: i64 = 4;
 /// …and never further apart than two full segments on a 112 kbit/s line: longer gaps are waits. ns.
 const CLOCKED_MOST: i64 = 250_000_000;
 /// One TCP connection.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Connection {
     /// The ends, the lower address first.
     pub(crate) ends: [Socket; 2],

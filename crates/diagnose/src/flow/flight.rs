@@ -47,7 +47,7 @@ enum Growth {
 }
 
 /// What flights of one direction have shown so far.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Flights {
     growth: Growth,
     /// When the present round began.

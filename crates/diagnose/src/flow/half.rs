@@ -25,7 +25,7 @@ pub(crate) const NEVER: i64 = i64::MIN / 4;
 pub(crate) const UNKNOWN: i64 = i64::MAX;
 
 /// State of one direction. Times are ns; sequence numbers are unwrapped.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Half {
     /// End of the highest byte sent (SND.NXT as the capture shows it).
     pub(crate) next: u64,

@@ -23,7 +23,7 @@ impl Sizes {
 }
 
 /// All holds of one direction.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Held {
     /// From the segment in flight to its ACK.
     pub(crate) waits: Quantiles,

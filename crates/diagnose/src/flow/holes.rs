@@ -30,7 +30,7 @@ pub(crate) struct Filled {
 }
 
 /// All holes of one direction, in order of sequence numbers, none touching another.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Holes(Vec<Hole>);
 
 impl Holes {

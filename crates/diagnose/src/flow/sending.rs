@@ -9,7 +9,7 @@ use super::queue::Queue;
 use super::tail::Tails;
 
 /// What is remembered of a direction that has stopped for a window, met a long queue or was marked.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Sending {
     /// Its flights, and why they were as small as they were.
     pub(crate) flights: Flights,

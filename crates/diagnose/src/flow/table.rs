@@ -14,7 +14,7 @@ use super::connection::Connection;
 use crate::ledger::Ledger;
 
 /// One connection with its ledger.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Record {
     /// What flow knows.
     pub(crate) connection: Connection,
@@ -64,7 +64,7 @@ fn spread(tag: u32) -> u64 {
 }
 
 /// All connections of a capture.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Table {
     /// Seeded at random: a capture must not be able to choose colliding connections.
     hasher: RandomState,
@@ -130,12 +130,19 @@ impl Table {
             self.left_out += 1;
             return None;
         }
+        Some(self.push(Record { connection: Connection::new(key, time), ledger: Ledger::new(time) }, tag))
+    }
+
+    /// Appends a record, which is from now on found under its key.
+    fn push(&mut self, record: Record, tag: u32) -> u32 {
         let index = self.count as u32;
+        let key = Key { ends: record.connection.ends, is_udp: record.connection.is_udp };
         if self.count.is_multiple_of(CHUNK) {
             self.chunks.push(Vec::with_capacity(CHUNK));
         }
-        let connection = Connection::new(key, time);
-        self.chunks.last_mut()?.push(Record { connection, ledger: Ledger::new(time) });
+        if let Some(chunk) = self.chunks.last_mut() {
+            chunk.push(record);
+        }
         self.count += 1;
         let Self { index: table, chunks, .. } = self;
         let same = |entry: &Entry| {
@@ -150,7 +157,19 @@ impl Table {
                 table.insert_unique(spread(tag), Entry { tag, index }, |entry| spread(entry.tag));
             }
         }
-        Some(index)
+        index
+    }
+
+    /// Keeps the records for which `keep` has true, one entry a record, and numbers them anew.
+    pub(crate) fn retain(&mut self, keep: &[bool]) {
+        let records = std::mem::take(&mut self.chunks).into_iter().flatten();
+        self.index = HashTable::new();
+        self.count = 0;
+        for (record, _) in records.zip(keep).filter(|(_, keep)| **keep) {
+            let key = Key { ends: record.connection.ends, is_udp: record.connection.is_udp };
+            let tag = self.tag(&key);
+            self.push(record, tag);
+        }
     }
 
     /// A record by number.

@@ -11,7 +11,7 @@ use super::sequence;
 const DUP_ACKS: u8 = 3;
 
 /// State of a direction that has lost something, or seems to. Times are ns; sequence numbers are unwrapped.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Trouble {
     /// What has to be ACKed for the present repair to be over, 0 where there is none; and since when.
     pub(crate) recover: u64,

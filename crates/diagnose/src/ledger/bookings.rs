@@ -61,7 +61,7 @@ struct Interval {
 }
 
 /// Keeps one timeline's slots as they are booked.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Recorder {
     intervals: Vec<Interval>,
     is_coarse: bool,
@@ -159,7 +159,7 @@ fn part_before_ack(connection: &Connection, end: End) -> f64 {
 
 /// How much of each interval belongs to the line that comes first, when it is known only how much of all does: the
 /// same length of each, as a round trip takes the same time, and all of those that are shorter.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Fill {
     level: i64,
     /// So many intervals get one ns more, which makes the sum exact.

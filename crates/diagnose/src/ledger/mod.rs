@@ -36,7 +36,7 @@ struct Meaning {
 }
 
 /// One connection's ledger.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Ledger {
     timeline: Timeline,
     /// Until when programs' claims reach.

@@ -89,7 +89,7 @@ impl Tally {
 }
 
 /// The tallies of one connection, by cause and side; empty on a connection that never waited.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Tallies(Vec<Tally>);
 
 impl Tallies {

@@ -97,7 +97,7 @@ pub(crate) struct Claim {
 const CLAIMS: usize = 5;
 
 /// One connection's booked time and its undecided claims.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Timeline {
     /// Everything before this instant is booked.
     frontier: i64,

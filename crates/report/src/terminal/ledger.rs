@@ -74,6 +74,17 @@ pub(super) fn write_short(page: &mut Page<'_>, ledger: &LedgerMs) -> io::Result<
     page.items(INDENT, &legend)
 }
 
+/// A ledger as a bar of `columns` cells, empty where no time is booked.
+pub fn bar_of(ledger: &LedgerMs, columns: usize, color: bool) -> String {
+    bar(&booked(ledger), ledger.total(), columns, Ink { color })
+}
+
+/// A line's cell in the bar, to explain it.
+pub fn glyph(line: Line, color: bool) -> String {
+    let look = look(line);
+    Ink { color }.paint(look.style, look.glyph)
+}
+
 /// The lines with time on them, most first.
 pub(super) fn booked(ledger: &LedgerMs) -> Vec<(Line, f64)> {
     let mut booked: Vec<_> =

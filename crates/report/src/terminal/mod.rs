@@ -16,6 +16,7 @@ use crate::page::{GLUE, Page, glued, shortened};
 use crate::plain::plain;
 use finding::Printed;
 pub(crate) use finding::mark;
+pub use ledger::{bar_of, glyph};
 use survey::Survey;
 use verdict::Verdict;
 

@@ -92,6 +92,11 @@ impl<W: Write> Writer<W> {
         Ok(self.interfaces.len() as u32 - 1)
     }
 
+    /// How many interfaces are described.
+    pub fn interfaces(&self) -> usize {
+        self.interfaces.len()
+    }
+
     /// Writes a frame, cut to its interface's snapshot length. A comment is left out where empty, and cut to
     /// 65,535 bytes. Fails where the frame's interface is not described or has another link type.
     pub fn frame(&mut self, frame: &Frame<'_>, comment: &str) -> io::Result<()> {

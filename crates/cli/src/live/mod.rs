@@ -1,0 +1,131 @@
+//! `tcpwhy live`: what is wrong on an interface, while it goes on.
+
+mod announce;
+mod capture;
+mod kept;
+mod links;
+mod open;
+mod plain;
+mod screen;
+mod sink;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::ValueHint;
+use tcpwhy_diagnose::report::Source;
+use tcpwhy_report::terminal::Options;
+
+use crate::args::{Color, Format};
+use crate::fail_on::FailOn;
+use crate::printer::Printer;
+use crate::stop::Stop;
+use crate::{FOUND, output};
+use capture::Limits;
+
+const LONG_ABOUT: &str = "\
+Captures on an interface, says what it finds as it finds it, and ends with the report: after --duration or --count \
+packets, or at Ctrl-C. On a terminal there is a screen meanwhile (? lists its keys), elsewhere a line for each finding.
+
+Needs the right to capture: run it with sudo, or give it to the program once: sudo setcap cap_net_raw+ep tcpwhy. \
+As soon as the socket is open the right is given up: root becomes the user who called sudo, or nobody.
+
+FILTER is in the language of tcpdump (man pcap-filter). Hosts, nets, ports, tcp, udp, src and dst with and, or, not \
+and parentheses work everywhere; the rest of the language where libpcap is installed. Link-layer headers cannot be \
+asked for.
+
+The packets of days do not fit in memory and are not kept. Of connections the worst and the latest are kept; how many \
+were forgotten is said.";
+
+const EXAMPLES: &str = "\
+Examples:
+  What the default route's interface sees of port 8080:
+      sudo tcpwhy live port 8080
+
+  Between programs on this machine, for 10 seconds, for another program:
+      sudo tcpwhy live -i lo --duration 10s --format json
+
+  All interfaces, and the packets in a file for later:
+      sudo tcpwhy live -i any --write slow.pcapng 'host 10.0.0.7 and not port 22'";
+
+/// `tcpwhy live`.
+#[derive(Debug, clap::Args)]
+#[command(long_about = LONG_ABOUT, after_long_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Which packets, in tcpdump's language: 'port 8080 and host 10.0.0.7'
+    #[arg(value_name = "FILTER")]
+    filter: Vec<String>,
+
+    /// The interface, or any [default: that of the default route]
+    #[arg(short, long, value_name = "NAME")]
+    interface: Option<String>,
+
+    /// Ask the interface for packets to other hosts, too
+    #[arg(long)]
+    promiscuous: bool,
+
+    /// Bytes kept of each packet
+    ///
+    /// The analysis needs headers only; a tunnel's come twice.
+    #[arg(short, long, value_name = "BYTES", default_value_t = 256, value_parser = clap::value_parser!(u32).range(68..))]
+    snaplen: u32,
+
+    /// End after this time: 10s, 5min, 2h
+    #[arg(long, value_name = "TIME", value_parser = open::time)]
+    duration: Option<Duration>,
+
+    /// End after so many packets
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+
+    /// Write the packets into this file, too (pcapng)
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    write: Option<PathBuf>,
+
+    /// Lines instead of a screen, on a terminal too
+    #[arg(long)]
+    lines: bool,
+
+    /// terminal, for people, or json, for programs: the report alone
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = Format::Terminal)]
+    format: Format,
+
+    /// Connections that the report shows in full, the worst first
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    top: usize,
+
+    /// Exit with status 1 if this rule, or "problem", is found
+    #[arg(long, value_name = "RULE", value_delimiter = ',')]
+    fail_on: Vec<FailOn>,
+
+    /// Colour: auto, always or never
+    #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, default_value_t = Color::Auto)]
+    color: Color,
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let opened = open::open(args)?;
+    let stop = Stop::on_ctrl_c();
+    let limits = Limits { duration: args.duration, packets: args.count };
+    let is_screen = !args.lines && args.format == Format::Terminal && screen::is_possible();
+    let running = capture::start(opened, limits, is_screen, &stop)?;
+    stop.reading(true);
+    let shown = if is_screen { screen::show(&running, args.color) } else { plain::show(&running, args) };
+    stop.request();
+    let ended = running.end();
+    stop.reading(false);
+    let diagnosis = ended?;
+    output::unless_broken_pipe(shown)?;
+    let options = Options {
+        width: output::columns(),
+        color: output::colored(args.color),
+        top: args.top,
+        ..Options::default()
+    };
+    let found = diagnosis.skim().any(|finding| args.fail_on.iter().any(|name| name.matches(&finding)));
+    let mut printer = Printer::new(args.format, options)?;
+    output::unless_broken_pipe(printer.print(&diagnosis).and_then(|()| printer.finish()))?;
+    Ok(if found { FOUND.into() } else { ExitCode::SUCCESS })
+}

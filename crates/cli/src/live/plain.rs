@@ -1,0 +1,58 @@
+//! A line for each finding, as it appears: what is shown where no screen is.
+
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+use tcpwhy_diagnose::report::Severity;
+use tcpwhy_report::number;
+use tcpwhy_report::plain::plain;
+
+use super::Args;
+use super::announce::{Announced, News};
+use super::capture::Running;
+use crate::args::Format;
+use crate::{complaint, output};
+
+/// Time between two looks.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Prints findings as they appear, until the capture ends.
+pub(super) fn show(running: &Running, args: &Args) -> io::Result<()> {
+    let start = Instant::now();
+    let filter = if running.filter.is_empty() { String::new() } else { format!(", {}", running.filter) };
+    complaint::say(&format!("listening on {}{filter}; Ctrl-C ends with the report", running.interface));
+    let mut announced = Announced::default();
+    let mut dropped = 0;
+    while !running.wait(SECOND) {
+        let Some(progress) = running.progress() else { break };
+        let drops = progress.statistics.dropped;
+        if drops > dropped {
+            complaint::say(&format!("the kernel dropped {} packets", drops - dropped));
+            dropped = drops;
+        }
+        if args.format == Format::Json {
+            continue;
+        }
+        let mut out = output::stdout();
+        for news in announced.new_in(&progress.diagnosis()) {
+            writeln!(out, "{}", line(start.elapsed(), &news))?;
+        }
+        out.flush()?;
+    }
+    if args.format == Format::Terminal && announced.any() {
+        writeln!(io::stdout())?;
+    }
+    Ok(())
+}
+
+/// `12 s  ✖ nagle-delayed-ack  10.0.0.1:4711 → 10.0.0.2:80: what was found`.
+fn line(since: Duration, news: &News) -> String {
+    let News { finding, connection } = news;
+    let sign = if finding.severity == Severity::Problem { '✖' } else { '▲' };
+    let whose = connection.as_ref().map_or_else(
+        || "the capture".to_owned(),
+        |connection| format!("{} → {}", plain(&connection.client), plain(&connection.server)),
+    );
+    let since = number::duration(since.as_secs_f64().round() * 1e3).replace('\u{a0}', " ");
+    format!("{since:>7}  {sign} {}  {whose}: {}", finding.rule, plain(&finding.summary))
+}

@@ -1,0 +1,95 @@
+//! The screen: connections by time lost, updated each second.
+
+mod draw;
+mod keys;
+mod model;
+
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use ratatui::DefaultTerminal;
+use ratatui::crossterm::event;
+
+use super::capture::Running;
+use crate::args::Color;
+use crate::output;
+use keys::Wish;
+use model::{Model, Row};
+
+/// Time between two looks at the capture.
+const SECOND: Duration = Duration::from_secs(1);
+/// Time between two looks at the keyboard, in which a capture that ended is noticed.
+const TICK: Duration = Duration::from_millis(100);
+/// Files of one connection that are tried for a name that is free.
+const FILES: u32 = 100;
+
+/// Whether there is a terminal to draw on and to read keys from.
+pub(super) fn is_possible() -> bool {
+    io::stdout().is_terminal() && io::stdin().is_terminal()
+}
+
+/// Shows the capture until it ends, or somebody has seen enough.
+pub(super) fn show(running: &Running, color: Color) -> io::Result<()> {
+    let mut model = Model::new(&running.interface, &running.filter, output::colored(color));
+    let mut terminal = ratatui::try_init()?;
+    let result = follow(running, &mut model, &mut terminal);
+    ratatui::restore();
+    result
+}
+
+fn follow(running: &Running, model: &mut Model, terminal: &mut DefaultTerminal) -> io::Result<()> {
+    let start = Instant::now();
+    let mut looked: Option<Instant> = None;
+    loop {
+        if !model.is_frozen() && looked.is_none_or(|at| at.elapsed() >= SECOND) {
+            looked = Some(Instant::now());
+            let Some(progress) = running.progress() else { return Ok(()) };
+            model.update(progress, start.elapsed());
+        }
+        terminal.draw(|frame| draw::draw(model, frame))?;
+        if running.wait(Duration::ZERO) {
+            return Ok(());
+        }
+        if !event::poll(TICK)? {
+            continue;
+        }
+        match keys::pressed(model, &event::read()?) {
+            Some(Wish::End) => return Ok(()),
+            Some(Wish::Save) => {
+                let said = model.chosen().map(|row| save(running, row));
+                model.say(said.unwrap_or_else(|| "no connection is chosen".to_owned()));
+            }
+            None => {}
+        }
+    }
+}
+
+/// Saves a connection's packets; what is to be said about it.
+fn save(running: &Running, row: &Row) -> String {
+    let Some(ends) = row.ends() else { return "these ends have no addresses".to_owned() };
+    for number in 1..=FILES {
+        let path = file_name(row, number);
+        match running.save(ends, path.clone()) {
+            Ok(packets) => return format!("{packets} packets are in {}", path.display()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return format!("{} cannot be written: {error}", path.display()),
+        }
+    }
+    format!("there are {FILES} files of this connection already")
+}
+
+/// `tcpwhy-10.0.0.1.4711-10.0.0.2.80.pcapng`, with a number from the second on: addresses and ports alone, whatever
+/// is in the names.
+fn file_name(row: &Row, number: u32) -> PathBuf {
+    let safe = |end: &str| {
+        let parts = end.split(|c: char| !c.is_ascii_alphanumeric()).filter(|part| !part.is_empty());
+        parts.collect::<Vec<_>>().join(".")
+    };
+    let number = if number == 1 { String::new() } else { format!("-{number}") };
+    let connection = &row.connection;
+    format!("tcpwhy-{}-{}{number}.pcapng", safe(&connection.client), safe(&connection.server)).into()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,192 @@
+//! Where captured packets go: into the analyser and, if that is wanted, into a file.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use tcpwhy_diagnose::{Analyzer, CaptureInfo};
+use tcpwhy_host::ring::{self, Statistics};
+use tcpwhy_wire::Packet;
+use tcpwhy_wire::container::{Frame, Interface, Writer};
+use tcpwhy_wire::decode::{Tally, Undecoded, decode_onto};
+
+use super::capture::Progress;
+use super::kept::{Ends, Kept};
+use super::links::{Links, Taken};
+use super::open::Opened;
+
+/// Connections kept before the least remarkable half is forgotten. A display clones them all each second, which takes
+/// about 1 µs each: with this many, the ring fills by a tenth meanwhile at 500,000 packets/s.
+const MOST_CONNECTIONS: usize = 20_000;
+
+/// Everything that captured packets change.
+pub(super) struct Sink {
+    /// What the capture is called in the report.
+    name: String,
+    snaplen: u32,
+    pub(super) analyzer: Analyzer,
+    batch: Vec<Packet>,
+    tally: Tally,
+    links: Links,
+    writer: Option<Writer<BufWriter<File>>>,
+    /// The latest packets, where somebody may want to save some.
+    kept: Option<Kept>,
+    /// Frames so far, of every protocol.
+    pub(super) frames: u64,
+    bytes: u64,
+    span: Option<(i64, i64)>,
+    forgotten: u64,
+    statistics: Statistics,
+}
+
+impl Sink {
+    /// Where captured packets go; `keep` says whether the latest are kept, to be saved.
+    pub(super) fn new(opened: &mut Opened, keep: bool) -> Self {
+        let Opened { interface, filter, snaplen, writer, .. } = opened;
+        let name = match filter.as_str() {
+            "" => format!("live on {interface}"),
+            filter => format!("live on {interface}, {filter}"),
+        };
+        Self {
+            name,
+            snaplen: *snaplen,
+            analyzer: Analyzer::new(),
+            batch: Vec::with_capacity(Analyzer::BATCH),
+            tally: Tally::default(),
+            links: Links::default(),
+            writer: writer.take(),
+            kept: keep.then(Kept::new),
+            frames: 0,
+            bytes: 0,
+            span: None,
+            forgotten: 0,
+            statistics: Statistics::default(),
+        }
+    }
+
+    /// Takes a packet off the ring. Fails where the file cannot be written.
+    pub(super) fn take(&mut self, packet: &ring::Packet<'_>) -> io::Result<()> {
+        let frame = match self.links.frame(packet) {
+            Taken::Frame(frame) => frame,
+            Taken::Twin => return Ok(()),
+            Taken::Unknown(protocol) => {
+                self.count(packet.time, packet.original_len);
+                self.tally.add(Undecoded::NotIp(protocol));
+                return Ok(());
+            }
+        };
+        self.count(frame.time, frame.original_len);
+        if let Some(writer) = &mut self.writer {
+            write(writer, &self.links, self.snaplen, &frame)?;
+        }
+        if let Some(kept) = &mut self.kept {
+            kept.push(&frame);
+        }
+        match decode_onto(&frame, self.frames, &mut self.batch) {
+            Ok(()) if self.batch.len() == Analyzer::BATCH => self.flush(),
+            Ok(()) => {}
+            Err(reason) => self.tally.add(reason),
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, time: i64, len: u32) {
+        self.frames += 1;
+        self.bytes += u64::from(len);
+        let (first, last) = self.span.unwrap_or((time, time));
+        self.span = Some((first, last.max(time)));
+    }
+
+    /// Hands gathered packets to the analyser.
+    pub(super) fn flush(&mut self) {
+        self.analyzer.push(&self.batch);
+        self.batch.clear();
+        self.forgotten += self.analyzer.age_out(MOST_CONNECTIONS) as u64;
+    }
+
+    /// Notes what the kernel counted, once a second; the file then holds what came so far.
+    pub(super) fn each_second(&mut self, statistics: Statistics) -> io::Result<()> {
+        self.statistics = statistics;
+        self.writer.as_mut().map_or(Ok(()), |writer| writer.get_mut().flush())
+    }
+
+    /// What a display needs.
+    pub(super) fn progress(&self) -> Progress {
+        Progress {
+            analyzer: self.analyzer.clone(),
+            info: self.info(),
+            statistics: self.statistics,
+            forgotten: self.forgotten,
+        }
+    }
+
+    /// Writes what is kept of a connection's packets; how many.
+    pub(super) fn save(&self, connection: &Ends, path: &Path) -> io::Result<u64> {
+        let Some(kept) = &self.kept else { return Ok(0) };
+        let file = BufWriter::new(File::create_new(path)?);
+        kept.save(connection, &self.links.described, file)
+    }
+
+    /// What the report says of the capture so far.
+    fn info(&self) -> CaptureInfo {
+        let mut notes = Vec::new();
+        let Statistics { packets, dropped } = self.statistics;
+        if dropped > 0 {
+            notes.push(format!(
+                "The kernel dropped {dropped} of {packets} packets: tcpwhy was too slow for them. Try a filter. \
+                 What needs every packet, such as finding losses, is unsure."
+            ));
+        }
+        if self.forgotten > 0 {
+            notes.push(format!(
+                "{} connections were forgotten to bound the memory: those that lost little and had been quiet for \
+                 longest.",
+                self.forgotten
+            ));
+        }
+        notes.extend(self.tally.notes());
+        CaptureInfo {
+            name: self.name.clone(),
+            kind: "live".to_owned(),
+            frames: self.frames,
+            bytes: self.bytes,
+            span: self.span,
+            has_date: true,
+            notes,
+            ..CaptureInfo::default()
+        }
+    }
+
+    /// Ends the file, and hands over what was gathered.
+    pub(super) fn finish(mut self, statistics: Statistics) -> io::Result<Progress> {
+        self.flush();
+        self.statistics = statistics;
+        if let Some(mut writer) = self.writer.take() {
+            let end = self.span.map_or(0, |(_, last)| last);
+            // Drops are the socket's, not an interface's; a file has no other place for them.
+            if statistics.dropped > 0 && !self.links.described.is_empty() {
+                writer.dropped(0, end, statistics.dropped)?;
+            }
+            writer.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all().or_else(
+                // Pipes and their like cannot be synchronised, which is no loss.
+                |error| if error.kind() == io::ErrorKind::InvalidInput { Ok(()) } else { Err(error) },
+            )?;
+        }
+        let info = self.info();
+        Ok(Progress { analyzer: self.analyzer, info, statistics, forgotten: self.forgotten })
+    }
+}
+
+/// Writes a frame, and before it the description of interfaces that are new.
+fn write(
+    writer: &mut Writer<BufWriter<File>>,
+    links: &Links,
+    snaplen: u32,
+    frame: &Frame<'_>,
+) -> io::Result<()> {
+    while writer.interfaces() <= frame.interface as usize {
+        let described = &links.described[writer.interfaces()];
+        writer.interface(&Interface { name: &described.name, link: described.link, snaplen })?;
+    }
+    writer.frame(frame, "")
+}

@@ -1,0 +1,257 @@
+//! `tcpwhy live` on the loopback interface of a network namespace of its own, which only root can make, with real
+//! traffic.
+#![cfg(target_os = "linux")]
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use nix::sched::{CloneFlags, unshare};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Runs `test` on a thread with a loopback interface of its own; without the rights to, says so.
+fn on_own_loopback(name: &str, test: impl FnOnce() + Send + 'static) {
+    let ran = thread::spawn(move || {
+        let apart = unshare(CloneFlags::CLONE_NEWNET).is_ok();
+        if apart {
+            let up = Command::new("ip").args(["link", "set", "lo", "up"]).status().expect("the ip command");
+            assert!(up.success());
+            test();
+        }
+        apart
+    });
+    if !ran.join().expect("no panic in the test's thread") {
+        // Straight to standard error, which shows it; eprintln! is kept from a passing test.
+        let _ = writeln!(io::stderr(), "SKIPPED {name}: only root may make a network namespace");
+    }
+}
+
+fn tcpwhy(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
+    for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "SUDO_UID", "SUDO_GID"] {
+        command.env_remove(variable);
+    }
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// A capture that listens.
+struct Live {
+    child: Child,
+    stderr: BufReader<std::process::ChildStderr>,
+}
+
+impl Live {
+    /// Starts in the calling thread's network namespace, and waits until it listens.
+    fn start(args: &[&str]) -> Self {
+        Self::on("lo", args)
+    }
+
+    fn on(interface: &str, args: &[&str]) -> Self {
+        let mut child = tcpwhy(&["live", "-i", interface]).args(args).spawn().expect("the binary runs");
+        let mut stderr = BufReader::new(child.stderr.take().expect("standard error"));
+        let mut line = String::new();
+        stderr.read_line(&mut line).expect("a line");
+        assert!(line.contains(&format!("listening on {interface}")), "{line}");
+        Self { child, stderr }
+    }
+
+    /// Ctrl-C, and what it printed until then.
+    fn stop(self) -> String {
+        let id = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(id, rustix::process::Signal::INT).expect("a signal");
+        self.end()
+    }
+
+    /// What it printed until it ended by itself.
+    fn end(mut self) -> String {
+        let output = self.child.wait_with_output().expect("an end");
+        let mut stderr = String::new();
+        self.stderr.read_to_string(&mut stderr).expect("UTF-8");
+        assert_eq!((output.status.code(), stderr.as_str()), (Some(0), ""));
+        String::from_utf8(output.stdout).expect("UTF-8")
+    }
+}
+
+/// A connection over loopback: client and server.
+fn connected() -> (TcpStream, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
+    let client = TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
+    (client, listener.accept().expect("a connection").0)
+}
+
+/// Requests in two writes each, on a connection with Nagle's algorithm.
+fn stalling_calls(calls: usize) -> SocketAddr {
+    let (mut client, mut server) = connected();
+    let address = server.local_addr().expect("an address");
+    let serving = thread::spawn(move || {
+        let mut request = [0; 200];
+        while server.read_exact(&mut request).is_ok() {
+            server.write_all(&[1; 50]).expect("a client");
+        }
+    });
+    for _ in 0..calls {
+        client.write_all(&[2; 100]).expect("a server");
+        client.write_all(&[3; 100]).expect("a server");
+        client.read_exact(&mut [0; 50]).expect("an answer");
+    }
+    drop(client);
+    serving.join().expect("no panic in the server");
+    address
+}
+
+fn rules(report: &Value) -> Vec<(String, Value, Value)> {
+    let findings = report["captures"][0]["findings"].as_array().expect("findings");
+    let rule = |finding: &Value| {
+        let name = finding["rule"].as_str().expect("a name").to_owned();
+        (name, finding["count"].clone(), finding["cost_ms"].clone())
+    };
+    findings.iter().map(rule).collect()
+}
+
+#[test]
+fn a_stall_is_found_while_it_goes_on_and_the_file_says_the_same() {
+    on_own_loopback("a_stall_is_found_while_it_goes_on_and_the_file_says_the_same", || {
+        let folder = TempDir::new().expect("a folder");
+        let file = folder.path().join("live.pcapng");
+        let file = file.to_str().expect("UTF-8");
+        let lines = Live::start(&[]);
+        let report = Live::start(&["--format", "json", "--write", file]);
+        // 40 ms each: the lines look each second.
+        stalling_calls(60);
+        let (lines, report) = (lines.stop(), report.stop());
+        let news = lines.lines().take_while(|line| !line.is_empty());
+        let found = news.filter(|line| line.contains("✖ nagle-delayed-ack  127.0.0.1:")).count();
+        assert_eq!(found, 1, "{lines}");
+        assert!(lines.contains("  live on lo · live · "), "{lines}");
+        let report: Value = serde_json::from_str(&report).expect("JSON");
+        assert!(
+            rules(&report)
+                .iter()
+                .any(|(rule, count, _)| rule == "nagle-delayed-ack" && count.as_u64() > Some(50))
+        );
+        let from_file = tcpwhy(&["--format", "json", file]).output().expect("the binary runs");
+        let from_file: Value = serde_json::from_slice(&from_file.stdout).expect("JSON");
+        assert_eq!(rules(&from_file), rules(&report));
+        assert_eq!(from_file["captures"][0]["packets"], report["captures"][0]["packets"]);
+        assert_eq!(from_file["captures"][0]["ledger_ms"], report["captures"][0]["ledger_ms"]);
+    });
+}
+
+#[test]
+fn packets_are_counted_once_and_the_filter_leaves_others_out() {
+    on_own_loopback("packets_are_counted_once_and_the_filter_leaves_others_out", || {
+        const WANTED: usize = 1_000;
+        let socket = || UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        let (sender, wanted, other) = (socket(), socket(), socket());
+        let port = wanted.local_addr().expect("an address").port().to_string();
+        let all = Live::start(&["--format", "json"]);
+        let any = Live::on("any", &["--format", "json"]);
+        let some = Live::start(&["--format", "json", "udp", "dst", "port", &port]);
+        let first = Live::start(&["--format", "json", "--count", "10"]);
+        for number in 0..WANTED {
+            sender.send_to(&[0; 32], wanted.local_addr().expect("an address")).expect("a sent datagram");
+            if number % 2 == 0 {
+                sender.send_to(&[0; 32], other.local_addr().expect("an address")).expect("a sent datagram");
+            }
+        }
+        let packets = |report: &str| {
+            let report: Value = serde_json::from_str(report).expect("JSON");
+            report["captures"][0]["packets"].as_u64().expect("a number") as usize
+        };
+        assert_eq!(packets(&first.end()), 10);
+        // What is in the rings when Ctrl-C comes is still to be read: give it the time.
+        thread::sleep(Duration::from_millis(500));
+        assert_eq!(packets(&some.stop()), WANTED);
+        assert_eq!(packets(&all.stop()), WANTED + WANTED / 2);
+        assert_eq!(packets(&any.stop()), WANTED + WANTED / 2);
+    });
+}
+
+#[test]
+fn the_rights_are_given_up() {
+    on_own_loopback("the_rights_are_given_up", || {
+        let live = Live::start(&["--duration", "1s"]);
+        let tasks = format!("/proc/{}/task", live.child.id());
+        for task in std::fs::read_dir(tasks).expect("threads").flatten() {
+            let status = std::fs::read_to_string(task.path().join("status")).expect("a status");
+            let field = |name: &str| {
+                let line = status.lines().find(|line| line.starts_with(name)).expect("a field");
+                line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ")
+            };
+            assert_eq!(field("Uid:"), "65534 65534 65534 65534");
+            assert_eq!(field("Gid:"), "65534 65534 65534 65534");
+            assert_eq!(field("Groups:"), "65534");
+            assert_eq!((field("CapPrm:"), field("CapEff:")), ("0".repeat(16), "0".repeat(16)));
+            assert_eq!(field("NoNewPrivs:"), "1");
+        }
+        live.end();
+    });
+}
+
+#[test]
+fn the_file_belongs_to_who_called_sudo() {
+    on_own_loopback("the_file_belongs_to_who_called_sudo", || {
+        use std::os::unix::fs::MetadataExt;
+        let folder = TempDir::new().expect("a folder");
+        let file = folder.path().join("live.pcapng");
+        let ran = tcpwhy(&["live", "-i", "lo", "--duration", "100ms", "--write"])
+            .arg(&file)
+            .envs([("SUDO_UID", "1234"), ("SUDO_GID", "4321")])
+            .output()
+            .expect("the binary runs");
+        assert!(ran.status.success(), "{ran:?}");
+        let owner = std::fs::metadata(&file).expect("a file");
+        assert_eq!((owner.uid(), owner.gid()), (1234, 4321));
+    });
+}
+
+/// One line on standard error, and status 2.
+fn complaint(command: &mut Command) -> String {
+    let ran = command.output().expect("the binary runs");
+    let stderr = String::from_utf8(ran.stderr).expect("UTF-8");
+    assert_eq!((ran.status.code(), ran.stdout.len(), stderr.lines().count()), (Some(2), 0, 1), "{stderr}");
+    stderr
+}
+
+#[test]
+fn what_cannot_be_done_is_said_in_one_line() {
+    let wrong = complaint(&mut tcpwhy(&["live", "-i", "lo", "port", "eighty-first"]));
+    assert!(wrong.contains("no port is called \"eighty-first\""), "{wrong}");
+    let hostile = complaint(&mut tcpwhy(&["live", "-i", "lo", "port \x1b[31m"]));
+    assert!(!hostile.contains('\x1b'), "{hostile:?}");
+    on_own_loopback("what_cannot_be_done_is_said_in_one_line", || {
+        for name in ["nosuch0", "a-name-too-long-for-an-interface", "e\x1b[31mh"] {
+            let wrong = complaint(&mut tcpwhy(&["live", "-i", name]));
+            assert!(wrong.contains("there is no interface") && wrong.contains("lo, any"), "{wrong}");
+            assert!(!wrong.contains('\x1b'), "{wrong:?}");
+        }
+        let wrong = complaint(&mut tcpwhy(&["live"]));
+        assert!(wrong.contains("no default route"), "{wrong}");
+        let nowhere = Path::new("/nowhere/at/all");
+        let wrong = complaint(tcpwhy(&["live", "-i", "lo", "--write"]).arg(nowhere));
+        assert!(wrong.contains("/nowhere/at/all cannot be written"), "{wrong}");
+    });
+}
+
+#[test]
+fn without_rights_the_command_to_run_is_said() {
+    let mut command = tcpwhy(&["live", "-i", "lo"]);
+    if rustix::process::getuid().is_root() {
+        // The folder of the binary must be open to others, which a home is not.
+        let readable =
+            Command::new("test").args(["-x", env!("CARGO_BIN_EXE_tcpwhy")]).uid(65_534).gid(65_534).status();
+        if !readable.is_ok_and(|status| status.success()) {
+            let _ = writeln!(io::stderr(), "SKIPPED without_rights…: others may not run the binary here");
+            return;
+        }
+        command.uid(65_534).gid(65_534);
+    }
+    let said = complaint(&mut command);
+    assert!(said.contains("sudo tcpwhy live") && said.contains("setcap cap_net_raw+ep"), "{said}");
+}
