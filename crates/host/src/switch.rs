@@ -35,10 +35,11 @@ impl TcpOption {
     }
 
     fn set(self, socket: impl AsFd, on: bool) -> Result<(), Refused> {
-        Ok(match self {
+        match self {
             Self::NoDelay => set_tcp_nodelay(socket, on)?,
             Self::QuickAck => set_tcp_quickack(socket, on)?,
-        })
+        }
+        Ok(())
     }
 }
 
