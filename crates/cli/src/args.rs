@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand, ValueEnum};
 
-use crate::{analyze, completions, explain, lab, link, man, plot, rules, simulate, sockets, whatif};
+use crate::{analyze, completions, explain, lab, link, man, plot, relay, rules, simulate, sockets, whatif};
 
 const ABOUT: &str = "Tells you why a TCP connection is slow, and which side to blame";
 
@@ -102,6 +102,9 @@ pub(crate) enum Verb {
     /// Run any two programs with an emulated link between them
     #[command(long_about = link::LONG_ABOUT)]
     Link(Box<link::Args>),
+    /// Pass TCP connections on, unmerged, and say what each side did
+    #[command(long_about = relay::LONG_ABOUT)]
+    Relay(relay::Args),
     /// Run TCPs of any era against each other in virtual time
     Simulate(simulate::Args),
     /// Print a completion script for a shell

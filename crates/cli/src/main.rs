@@ -22,6 +22,7 @@ mod plot;
 mod printer;
 mod progress;
 mod quote;
+mod relay;
 mod rules;
 mod simulate;
 mod sockets;
@@ -48,6 +49,7 @@ fn main() -> ExitCode {
         Some(Verb::Sockets(args)) => sockets::run(args),
         Some(Verb::Lab(args)) => lab::run(args),
         Some(Verb::Link(args)) => link::run(args),
+        Some(Verb::Relay(args)) => relay::run(args),
         Some(Verb::Simulate(args)) => simulate::run(args),
         Some(Verb::Completions(args)) => completions::run(args),
         Some(Verb::Man(args)) => man::run(args),
