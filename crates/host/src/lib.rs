@@ -3,9 +3,9 @@
 //! Unsafe code lives here alone: in [`ring`], which maps memory that the kernel writes, and in `sockets::raw`, which
 //! asks the kernel for what no crate has a call for.
 
-pub mod relay;
 #[cfg(target_os = "linux")]
 pub mod process;
+pub mod relay;
 #[cfg(target_os = "linux")]
 pub mod ring;
 #[cfg(target_os = "linux")]
