@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 #[cfg(target_os = "linux")]
 use crate::run;
 use crate::{
-    analyze, completions, explain, lab, link, live, man, plot, prove, rules, simulate, sockets, whatif,
+    analyze, completions, explain, lab, link, live, man, plot, prove, relay, rules, simulate, sockets, whatif,
 };
 
 const ABOUT: &str = "Tells you why a TCP connection is slow, and which side to blame";
@@ -113,6 +113,9 @@ pub(crate) enum Verb {
     /// Run a program and say which of its lines TCP waits for
     #[cfg(target_os = "linux")]
     Run(run::Args),
+    /// Pass TCP connections on, unmerged, and say what each side did
+    #[command(long_about = relay::LONG_ABOUT)]
+    Relay(relay::Args),
     /// Run TCPs of any era against each other in virtual time
     Simulate(simulate::Args),
     /// Print a completion script for a shell

@@ -24,6 +24,7 @@ mod printer;
 mod progress;
 mod prove;
 mod quote;
+mod relay;
 mod rules;
 #[cfg(target_os = "linux")]
 mod run;
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
         Some(Verb::Live(args)) => live::run(args),
         #[cfg(target_os = "linux")]
         Some(Verb::Run(args)) => run::run(args),
+        Some(Verb::Relay(args)) => relay::run(args),
         Some(Verb::Simulate(args)) => simulate::run(args),
         Some(Verb::Completions(args)) => completions::run(args),
         Some(Verb::Man(args)) => man::run(args),

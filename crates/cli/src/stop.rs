@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a shell reports for a program that SIGINT ended: 128 + 2.
-const INTERRUPTED: i32 = 130;
+pub(crate) const INTERRUPTED: i32 = 130;
 
 /// Whether Ctrl-C was pressed; clones share the answer.
 #[derive(Clone, Debug, Default)]

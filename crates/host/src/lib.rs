@@ -1,5 +1,5 @@
-//! The running system: packets off an interface, its sockets and their options, the processes that hold them, and the
-//! calls of programs on them.
+//! The running system: packets off an interface, its sockets and their options, the processes that hold them, the calls
+//! of programs on them, and a relay.
 //!
 //! Unsafe code lives here alone: in [`ring`], which maps memory that the kernel writes, where [`filter`] asks libpcap,
 //! and in `sockets::raw`, which asks the kernel for what no crate has a call for.
@@ -17,6 +17,7 @@ pub mod interfaces;
 pub mod privileges;
 #[cfg(target_os = "linux")]
 pub mod process;
+pub mod relay;
 #[cfg(target_os = "linux")]
 pub mod ring;
 #[cfg(target_os = "linux")]
