@@ -18,9 +18,7 @@ const EXAMPLES: &str = "\
 Examples:
   tcpwhy slow.pcap                         say why it is slow
   tcpdump -i eth0 -w - port 80 | tcpwhy -  the same, live: Ctrl-C for the report
-  tcpwhy explain nagle-delayed-ack         what a finding means, and what to do
-
-More with --help.";
+  tcpwhy explain nagle-delayed-ack         what a finding means, and what to do";
 
 const LONG_EXAMPLES: &str = "\
 Examples:
