@@ -21,9 +21,8 @@ it, and a fix.";
 const EXAMPLES: &str = "\
 Examples:
   tcpwhy slow.pcap                         say why it is slow
-  tcpdump -i eth0 -w - port 80 | tcpwhy -  the same, live: Ctrl-C for the report
-
-More with --help.";
+  tcpdump -i eth0 -w - port 80 | tcpwhy -  the same of a stream: Ctrl-C for the report
+  sudo tcpwhy live -i lo port 8080         watch it while it goes on";
 
 const LONG_EXAMPLES: &str = "\
 Examples:

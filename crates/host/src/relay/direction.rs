@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 
 use super::account::{Passed, ms};
 
-/// Bytes read at a time, and so at most kept back for a side that takes no more. With more, a bulk transfer gets no faster.
+/// Bytes read at a time, and so at most kept back for a side that takes no more.
 const AT_ONCE: usize = 64 << 10;
 
 /// Where all directions read to: only what the other side does not take at once is kept, so that idle connections need no

@@ -22,6 +22,7 @@ fn connect(running: &Running, target: &TcpListener) -> (TcpStream, TcpStream) {
 
 fn vanish(socket: TcpStream) {
     SockRef::from(&socket).set_linger(Some(Duration::ZERO)).expect("an option");
+    drop(socket);
 }
 
 /// Sends updates of 10 bytes to a target that reads only at the end, so that its kernel delays its ACKs: what reads at once

@@ -174,7 +174,7 @@ async fn target(listener: TcpListener, told: UnboundedSender<(u64, usize, Got)>)
         let (socket, _) = listener.accept().await.expect("the relay");
         let told = told.clone();
         tokio::spawn(async move {
-            let mut first = vec![0; 8];
+            let mut first = [0; 8];
             let mut have = 0;
             while have < 8 {
                 have += match read(&socket, &mut first[have..]).await {
