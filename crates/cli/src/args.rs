@@ -21,8 +21,7 @@ it, and a fix.";
 const EXAMPLES: &str = "\
 Examples:
   tcpwhy slow.pcap                         say why it is slow
-  tcpdump -i eth0 -w - port 80 | tcpwhy -  the same of a stream: Ctrl-C for the report
-  sudo tcpwhy live -i lo port 8080         watch it while it goes on";
+  tcpdump -i eth0 -w - port 80 | tcpwhy -  the same, live: Ctrl-C for the report";
 
 const LONG_EXAMPLES: &str = "\
 Examples:
@@ -101,20 +100,20 @@ pub(crate) enum Verb {
     /// Show every TCP socket, its options, and what it waits for now
     #[command(long_about = sockets::LONG_ABOUT)]
     Sockets(sockets::Args),
-    /// Prove what TCP_NODELAY does for a running program
-    #[command(long_about = prove::LONG_ABOUT)]
-    Prove(prove::Args),
-    /// Play the stories of slow TCP again on this machine's kernel
-    Lab(lab::Args),
-    /// Run any two programs with an emulated link between them
-    #[command(long_about = link::LONG_ABOUT)]
-    Link(Box<link::Args>),
     /// Run a program and say which of its lines TCP waits for
     #[cfg(target_os = "linux")]
     Run(run::Args),
+    /// Prove what TCP_NODELAY does for a running program
+    #[command(long_about = prove::LONG_ABOUT)]
+    Prove(prove::Args),
     /// Pass TCP connections on, unmerged, and say what each side did
     #[command(long_about = relay::LONG_ABOUT)]
     Relay(relay::Args),
+    /// Run any two programs with an emulated link between them
+    #[command(long_about = link::LONG_ABOUT)]
+    Link(Box<link::Args>),
+    /// Play the stories of slow TCP again on this machine's kernel
+    Lab(lab::Args),
     /// Run TCPs of any era against each other in virtual time
     Simulate(simulate::Args),
     /// Print a completion script for a shell
