@@ -66,11 +66,17 @@ fn echo(wire: &Wire) -> Result<Observed> {
 fn echo_in_time(wire: &Wire) -> Observed {
     for _ in 0..ATTEMPTS {
         let observed = echo(wire).expect("root makes veth pairs");
-        if !is_void(&observed.lateness, &Path::Link(wire.clone())) {
+        if !is_void(&observed.lateness, &Path::Link(wire.clone())) && !sent_syn_twice(&observed) {
             return observed;
         }
     }
     panic!("{ATTEMPTS} runs were late");
+}
+
+/// A host so busy that a SYN's answer took a second (the first timer, RFC 6298 section 2.1) was late before the link was.
+fn sent_syn_twice(observed: &Observed) -> bool {
+    let packets = observed.captures[0].packets();
+    packets.len() > 1 && packets[1].time - packets[0].time >= 1_000_000_000
 }
 
 fn able() -> bool {
