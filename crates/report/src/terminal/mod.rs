@@ -70,7 +70,7 @@ pub fn write(out: &mut impl io::Write, source: &dyn Source, options: &Options) -
     write_hint(page, &survey, &verdict)
 }
 
-/// The connections that [`write`] shows in full, in this order, by their ids.
+/// The connections that [`write()`] shows in full, in this order, by their ids.
 pub fn shown(source: &dyn Source, top: usize) -> Vec<u64> {
     surveyed(source, top).0.shown.iter().map(|entry| entry.connection.id).collect()
 }
