@@ -9,6 +9,7 @@ use std::process::Command;
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=../preload/src");
+    println!("cargo::rerun-if-changed=../wire/src/calls/kind.rs");
     if env::var("CARGO_CFG_TARGET_OS")? != "linux" {
         return Ok(());
     }

@@ -35,7 +35,8 @@ pub mod header {
 #[repr(u8)]
 pub enum Record {
     /// start (ns since the epoch), took (ns), socket's cookie, bytes asked for, result (negative: an error number),
-    /// descriptor and number of the stack (0: none) in its upper half, flags. The second byte of the first word is the [`Call`].
+    /// descriptor and number of the stack (0: none) in its upper half, flags. The second byte of the first word is the
+    /// [`Kind`](super::kind::Kind).
     Call = 1,
     /// cookie, family of local address and port (network order) in bits 16 to 31, address (two words), the same three of
     /// the peer, largest segment that is sent, bytes sent so far. The second byte of the first word is `TCP_NODELAY`.
@@ -44,48 +45,4 @@ pub enum Record {
     Stack = 3,
     /// number, then the file's path, padded with zeros.
     Module = 4,
-}
-
-/// The calls. `sendfile`'s and `splice`'s socket is the one written to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum Call {
-    /// `connect(2)`
-    Connect = 1,
-    /// `accept(2)`, `accept4(2)`; the socket is the new one.
-    Accept = 2,
-    /// `send(2)`
-    Send = 3,
-    /// `sendto(2)`
-    SendTo = 4,
-    /// `sendmsg(2)`
-    SendMsg = 5,
-    /// `sendmmsg(2)`
-    SendMmsg = 6,
-    /// `write(2)`
-    Write = 7,
-    /// `writev(2)`
-    Writev = 8,
-    /// `sendfile(2)`
-    Sendfile = 9,
-    /// `splice(2)`
-    Splice = 10,
-    /// `read(2)`
-    Read = 11,
-    /// `readv(2)`
-    Readv = 12,
-    /// `recv(2)`
-    Recv = 13,
-    /// `recvfrom(2)`
-    RecvFrom = 14,
-    /// `recvmsg(2)`
-    RecvMsg = 15,
-    /// `recvmmsg(2)`
-    RecvMmsg = 16,
-    /// `setsockopt(2)`: bytes asked for are the level in the upper half and the option, flags its value.
-    SetSockOpt = 17,
-    /// `shutdown(2)`: flags are which side.
-    Shutdown = 18,
-    /// `close(2)`
-    Close = 19,
 }

@@ -9,11 +9,14 @@ use core::ffi::{c_int, c_long, c_uint, c_void};
 mod fds;
 mod fix;
 pub mod format;
+#[path = "../../wire/src/calls/kind.rs"]
+pub mod kind;
 mod log;
 mod stack;
 mod sys;
 
-use format::{Call, Record};
+use format::Record;
+use kind::Kind;
 use stack::frame;
 use sys::Real;
 
@@ -48,7 +51,7 @@ macro_rules! hooks {
 /// What is known about a call before it is made.
 #[derive(Clone, Copy)]
 struct Begun {
-    call: Call,
+    call: Kind,
     fd: c_int,
     flags: u64,
     /// The hook's frame, for calls whose stack is kept; else 0.
@@ -58,12 +61,12 @@ struct Begun {
 impl Begun {
     /// With the stack, to be called in the hook itself.
     #[inline(always)]
-    fn traced(call: Call, fd: c_int, flags: c_int) -> Self {
+    fn traced(call: Kind, fd: c_int, flags: c_int) -> Self {
         Self { call, fd, flags: u64::from(flags as u32), frame: frame() }
     }
 
     #[inline(always)]
-    fn plain(call: Call, fd: c_int, flags: c_int) -> Self {
+    fn plain(call: Kind, fd: c_int, flags: c_int) -> Self {
         Self { call, fd, flags: u64::from(flags as u32), frame: 0 }
     }
 
@@ -112,59 +115,59 @@ impl Begun {
 
 hooks! {
     write(fd: c_int, buffer: *const c_void, size: usize) -> isize, |call|
-        Begun::traced(Call::Write, fd, 0).make(|| size as u64, call);
+        Begun::traced(Kind::Write, fd, 0).make(|| size as u64, call);
     writev(fd: c_int, iov: *const c_void, count: c_int) -> isize, |call|
-        Begun::traced(Call::Writev, fd, 0).make(|| of_list(iov, count), call);
+        Begun::traced(Kind::Writev, fd, 0).make(|| of_list(iov, count), call);
     send(fd: c_int, buffer: *const c_void, size: usize, flags: c_int) -> isize, |call|
-        Begun::traced(Call::Send, fd, flags).make(|| size as u64, call);
+        Begun::traced(Kind::Send, fd, flags).make(|| size as u64, call);
     sendto(
         fd: c_int, buffer: *const c_void, size: usize, flags: c_int, to: *const c_void, to_len: u32
-    ) -> isize, |call| Begun::traced(Call::SendTo, fd, flags).make(|| size as u64, call);
+    ) -> isize, |call| Begun::traced(Kind::SendTo, fd, flags).make(|| size as u64, call);
     sendmsg(fd: c_int, message: *const c_void, flags: c_int) -> isize, |call|
-        Begun::traced(Call::SendMsg, fd, flags).make(|| of_message(message), call);
+        Begun::traced(Kind::SendMsg, fd, flags).make(|| of_message(message), call);
     sendmmsg(fd: c_int, first: *mut c_void, count: c_uint, flags: c_int) -> c_int, |call|
-        many(Begun::traced(Call::SendMmsg, fd, flags), first, call);
+        many(Begun::traced(Kind::SendMmsg, fd, flags), first, call);
     sendfile(out: c_int, from: c_int, offset: *mut i64, size: usize) -> isize, |call|
-        Begun::traced(Call::Sendfile, out, 0).make(|| size as u64, call);
+        Begun::traced(Kind::Sendfile, out, 0).make(|| size as u64, call);
     sendfile64(out: c_int, from: c_int, offset: *mut i64, size: usize) -> isize, |call|
-        Begun::traced(Call::Sendfile, out, 0).make(|| size as u64, call);
+        Begun::traced(Kind::Sendfile, out, 0).make(|| size as u64, call);
     splice(
         from: c_int, from_offset: *mut i64, to: c_int, to_offset: *mut i64, size: usize, flags: c_uint
-    ) -> isize, |call| Begun::traced(Call::Splice, to, 0).make(|| size as u64, call);
+    ) -> isize, |call| Begun::traced(Kind::Splice, to, 0).make(|| size as u64, call);
 
     read(fd: c_int, buffer: *mut c_void, size: usize) -> isize, |call|
-        Begun::plain(Call::Read, fd, 0).read(size, call);
+        Begun::plain(Kind::Read, fd, 0).read(size, call);
     __read_chk(fd: c_int, buffer: *mut c_void, size: usize, room: usize) -> isize, |call|
-        Begun::plain(Call::Read, fd, 0).read(size, call);
+        Begun::plain(Kind::Read, fd, 0).read(size, call);
     readv(fd: c_int, iov: *const c_void, count: c_int) -> isize, |call|
-        Begun::plain(Call::Readv, fd, 0).read_of(|| of_list(iov, count), call);
+        Begun::plain(Kind::Readv, fd, 0).read_of(|| of_list(iov, count), call);
     recv(fd: c_int, buffer: *mut c_void, size: usize, flags: c_int) -> isize, |call|
-        Begun::plain(Call::Recv, fd, flags).read(size, call);
+        Begun::plain(Kind::Recv, fd, flags).read(size, call);
     __recv_chk(fd: c_int, buffer: *mut c_void, size: usize, room: usize, flags: c_int) -> isize, |call|
-        Begun::plain(Call::Recv, fd, flags).read(size, call);
+        Begun::plain(Kind::Recv, fd, flags).read(size, call);
     recvfrom(
         fd: c_int, buffer: *mut c_void, size: usize, flags: c_int, from: *mut c_void, from_len: *mut u32
-    ) -> isize, |call| Begun::plain(Call::RecvFrom, fd, flags).read(size, call);
+    ) -> isize, |call| Begun::plain(Kind::RecvFrom, fd, flags).read(size, call);
     __recvfrom_chk(
         fd: c_int, buffer: *mut c_void, size: usize, room: usize, flags: c_int, from: *mut c_void, from_len: *mut u32
-    ) -> isize, |call| Begun::plain(Call::RecvFrom, fd, flags).read(size, call);
+    ) -> isize, |call| Begun::plain(Kind::RecvFrom, fd, flags).read(size, call);
     recvmsg(fd: c_int, message: *mut c_void, flags: c_int) -> isize, |call|
-        Begun::plain(Call::RecvMsg, fd, flags).read_of(|| of_message(message), call);
+        Begun::plain(Kind::RecvMsg, fd, flags).read_of(|| of_message(message), call);
     recvmmsg(fd: c_int, first: *mut c_void, count: c_uint, flags: c_int, timeout: *mut c_void) -> c_int, |call|
-        many(Begun::plain(Call::RecvMmsg, fd, flags), first, call);
+        many(Begun::plain(Kind::RecvMmsg, fd, flags), first, call);
 
     connect(fd: c_int, address: *const c_void, len: u32) -> c_int, |call|
-        connecting(Begun::traced(Call::Connect, fd, 0), call);
+        connecting(Begun::traced(Kind::Connect, fd, 0), call);
     accept(fd: c_int, address: *mut c_void, len: *mut u32) -> c_int, |call|
-        accepting(Begun::traced(Call::Accept, fd, 0), call);
+        accepting(Begun::traced(Kind::Accept, fd, 0), call);
     accept4(fd: c_int, address: *mut c_void, len: *mut u32, flags: c_int) -> c_int, |call|
-        accepting(Begun::traced(Call::Accept, fd, flags), call);
+        accepting(Begun::traced(Kind::Accept, fd, flags), call);
     setsockopt(fd: c_int, level: c_int, name: c_int, value: *const c_void, len: u32) -> c_int, |call| {
-        let begun = Begun::traced(Call::SetSockOpt, fd, 0);
+        let begun = Begun::traced(Kind::SetSockOpt, fd, 0);
         setting(begun, (level, name), (value, len), call)
     };
     shutdown(fd: c_int, how: c_int) -> c_int, |call|
-        Begun::plain(Call::Shutdown, fd, how).make(|| 0, || call() as isize) as c_int;
+        Begun::plain(Kind::Shutdown, fd, how).make(|| 0, || call() as isize) as c_int;
 
     close(fd: c_int) -> c_int, |call| closing(fd, call);
     fclose(stream: *mut c_void) -> c_int, |call| {
@@ -294,7 +297,7 @@ fn closing(fd: c_int, call: impl FnOnce() -> c_int) -> c_int {
     fds::forget(fd);
     let start = sys::now();
     let result = call();
-    Begun::plain(Call::Close, fd, 0).record(cookie, start, || 0, result as isize);
+    Begun::plain(Kind::Close, fd, 0).record(cookie, start, || 0, result as isize);
     result
 }
 

@@ -1,6 +1,6 @@
 //! A socket's calls to messages: what a program wrote in one go, in how many pieces.
 
-use tcpwhy_host::calls::{Call, Kind};
+use tcpwhy_wire::calls::{Call, Kind};
 
 /// Writes further apart than this are different messages: no program needs that long between two parts of one, and
 /// updates come every 10 ms or slower.

@@ -5,9 +5,10 @@ use std::io::{self, Write};
 
 use tcpwhy_diagnose::Diagnosis;
 use tcpwhy_diagnose::report::{Finding, Source};
-use tcpwhy_host::calls::{Fix, Kind, Recording};
+use tcpwhy_host::calls::Fix;
 use tcpwhy_report::plain::plain;
 use tcpwhy_report::terminal;
+use tcpwhy_wire::calls::{Kind, Recording};
 
 use super::located::Located;
 use super::packets::Packets;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tcpwhy_host::calls::Kind;
+use tcpwhy_wire::calls::Kind;
 
 use super::messages::{Message, Piece};
 use super::sockets::Watched;

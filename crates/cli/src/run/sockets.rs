@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
-use tcpwhy_host::calls::{Call, Kind, Recording, Socket};
+use tcpwhy_wire::calls::{Call, Kind, Recording, Socket};
 
 use super::messages::{self, Message, effect, messages, writes};
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use addr2line::Loader;
 use object::{Object, ObjectSegment, ReadCache};
-use tcpwhy_host::calls::{Frame, Recording};
+use tcpwhy_wire::calls::{Frame, Recording};
 
 /// Sources of libraries whose code is generated into a program: the line to change is further out.
 const FOREIGN: [&str; 3] = ["/rustc/", "/usr/include/", "/usr/lib/"];

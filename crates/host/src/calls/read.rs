@@ -4,8 +4,9 @@ use std::ffi::OsStr;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::ffi::OsStrExt;
 
-use super::format::{CHUNK, CHUNK_HEADER, Call as Kind, Record, header};
-use super::{Call, Frame, Recording, Socket};
+use tcpwhy_wire::calls::{Call, Frame, Kind, Recording, Socket};
+
+use super::format::{CHUNK, CHUNK_HEADER, Record, header};
 
 /// `AF_INET` and `AF_INET6` of Linux.
 const INET: u16 = 2;
@@ -69,7 +70,7 @@ fn read_record(record: &[u8], (process, thread): (u32, u32), recording: &mut Rec
     let body = &record[8..];
     match kind {
         kind if kind == Record::Call as u8 => {
-            if let Some(kind) = kind_of(detail) {
+            if let Some(kind) = Kind::numbered(detail) {
                 recording.calls.push(call(kind, process, thread, body));
             }
         }
@@ -143,29 +144,4 @@ fn plain(address: Ipv6Addr) -> IpAddr {
 
 fn frame(word: u64) -> Frame {
     Frame { module: (word >> 48) as u16, offset: word & OFFSET }
-}
-
-fn kind_of(number: u8) -> Option<Kind> {
-    const ALL: [Kind; 19] = [
-        Kind::Connect,
-        Kind::Accept,
-        Kind::Send,
-        Kind::SendTo,
-        Kind::SendMsg,
-        Kind::SendMmsg,
-        Kind::Write,
-        Kind::Writev,
-        Kind::Sendfile,
-        Kind::Splice,
-        Kind::Read,
-        Kind::Readv,
-        Kind::Recv,
-        Kind::RecvFrom,
-        Kind::RecvMsg,
-        Kind::RecvMmsg,
-        Kind::SetSockOpt,
-        Kind::Shutdown,
-        Kind::Close,
-    ];
-    ALL.into_iter().find(|kind| *kind as u8 == number)
 }

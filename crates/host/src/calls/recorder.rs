@@ -7,8 +7,8 @@ use std::os::fd::AsRawFd;
 use std::process::Command;
 
 use rustix::fs::{MemfdFlags, memfd_create};
+use tcpwhy_wire::calls::Recording;
 
-use super::Recording;
 use super::format::{CHUNK, MAGIC, header};
 use super::read::{Reader, word};
 
