@@ -8,7 +8,7 @@ use tcpwhy_diagnose::report::{Finding, Source};
 use tcpwhy_host::calls::Fix;
 use tcpwhy_report::plain::plain;
 use tcpwhy_report::terminal;
-use tcpwhy_wire::calls::{Kind, Recording};
+use tcpwhy_wire::calls::{About, Kind, Recording};
 
 use super::located::Located;
 use super::packets::Packets;
@@ -119,7 +119,7 @@ impl Telling<'_> {
     }
 
     fn head(&self, all: &[Watched<'_>], out: &mut impl Write) -> io::Result<()> {
-        let Recording { lost, interrupted, programs, .. } = self.recording;
+        let About { lost, interrupted, programs, .. } = &self.recording.about;
         let calls = all.iter().map(|socket| socket.calls.len()).sum();
         let sockets = all.len();
         writeln!(

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::ffi::OsStrExt;
 
-use tcpwhy_wire::calls::{Call, Frame, Kind, Recording, Socket};
+use tcpwhy_wire::calls::{About, Call, Frame, Kind, Recording, Socket};
 
 use super::format::{CHUNK, CHUNK_HEADER, Record, header};
 
@@ -21,12 +21,13 @@ pub(super) struct Reader(Recording);
 impl Reader {
     /// With the memory's header.
     pub(super) fn new(head: &[u8]) -> Self {
-        Self(Recording {
+        let about = About {
             lost: word(head, header::LOST),
             interrupted: word(head, header::INTERRUPTED),
             programs: word(head, header::PROGRAMS),
-            ..Recording::default()
-        })
+            ..About::default()
+        };
+        Self(Recording { about, ..Recording::default() })
     }
 
     /// A whole chunk.

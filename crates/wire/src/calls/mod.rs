@@ -1,12 +1,19 @@
-//! What programs did with their TCP sockets, call by call, as a recorder wrote it down.
+//! What programs did with their TCP sockets, call by call, as a recorder wrote it down; and the same as blocks of a
+//! pcapng file, beside the packets (docs/recording.md).
 
+mod decode;
+mod encode;
 mod kind;
+mod layout;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+pub use decode::{Block, Reader};
+pub use encode::{Calls, head};
 pub use kind::Kind;
+pub(crate) use layout::MAGIC;
 
 impl Kind {
     /// All, in the order of their numbers.
@@ -49,12 +56,42 @@ pub struct Recording {
     pub stacks: BTreeMap<u32, Vec<Frame>>,
     /// The files that frames are in.
     pub modules: BTreeMap<u16, PathBuf>,
+    /// The same stacks as functions and lines, innermost first, once somebody has looked them up.
+    pub places: BTreeMap<u32, Vec<Place>>,
+    /// How it was made.
+    pub about: About,
+}
+
+/// How a recording was made, and what it lacks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct About {
     /// Calls that are not there for want of room.
     pub lost: u64,
     /// Calls that are not there since a signal handler made them while another was being recorded.
     pub interrupted: u64,
     /// Programs that were watched: one for each process, and one for each program that it executed.
     pub programs: u64,
+    /// The cure that was tried (`nodelay`, …); empty where there was none.
+    pub fix: String,
+    /// Why calls cannot be seen, in a sentence; empty where nothing is known.
+    pub unseen: String,
+    /// Who recorded: `tcpwhy run`, say.
+    pub recorder: String,
+}
+
+/// A function on a stack, and the line in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The function's name, demangled; empty where no symbol is known.
+    pub function: String,
+    /// Its source file, as the debug information names it; empty where there is none.
+    pub file: String,
+    /// The line in that file, from 1; 0 where none is known.
+    pub line: u32,
+    /// The name of the file that has its code.
+    pub module: String,
+    /// A line of a script, which the interpreter in `module` was running.
+    pub script: bool,
 }
 
 /// One call on a TCP socket.

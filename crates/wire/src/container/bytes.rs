@@ -2,7 +2,7 @@
 
 /// The byte order of the host that wrote a file or a section.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Order {
+pub(crate) enum Order {
     #[default]
     Little,
     Big,
@@ -11,7 +11,7 @@ pub(super) enum Order {
 impl Order {
     /// The two bytes at `at`; 0 where there are none.
     #[inline]
-    pub(super) fn u16(self, bytes: &[u8], at: usize) -> u16 {
+    pub(crate) fn u16(self, bytes: &[u8], at: usize) -> u16 {
         let raw = bytes.get(at..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default();
         match self {
             Self::Little => u16::from_le_bytes(raw),
@@ -21,7 +21,7 @@ impl Order {
 
     /// The four bytes at `at`; 0 where there are none.
     #[inline]
-    pub(super) fn u32(self, bytes: &[u8], at: usize) -> u32 {
+    pub(crate) fn u32(self, bytes: &[u8], at: usize) -> u32 {
         let raw = bytes.get(at..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default();
         match self {
             Self::Little => u32::from_le_bytes(raw),
@@ -31,7 +31,7 @@ impl Order {
 
     /// The eight bytes at `at`; 0 where there are none.
     #[inline]
-    pub(super) fn u64(self, bytes: &[u8], at: usize) -> u64 {
+    pub(crate) fn u64(self, bytes: &[u8], at: usize) -> u64 {
         let raw = bytes.get(at..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default();
         match self {
             Self::Little => u64::from_le_bytes(raw),

@@ -14,7 +14,7 @@
 //! of 74-byte frames, beyond the cost of `read` itself: pcap 5 ns a packet here and there, pcapng 10 ns here and
 //! 40 there. It also reads some pcapng times wrong and ends at the first block that it cannot parse.
 
-mod bytes;
+pub(crate) mod bytes;
 mod end;
 mod frame;
 mod open;
@@ -31,13 +31,26 @@ use open::{Compression, Source};
 pub use open::{OpenError, Opened, Other, open};
 use pcap::Pcap;
 use pcapng::Pcapng;
+pub(crate) use pcapng::options::options;
 use window::Window;
+pub(crate) use write::cut;
 pub use write::{Interface, Origin, Writer};
+
+use crate::calls::Block;
 
 /// The largest frame a record may hold, in bytes. It is libpcap's `MAXIMUM_SNAPLEN`: tcpdump cannot be asked for
 /// more, and neither libpcap nor Wireshark reads more from a network link, so a longer record is damage. The
 /// lower the limit, the sooner damage is seen.
 pub const MAX_FRAME: usize = 262_144;
+
+/// What a capture file has, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub enum Item<'a> {
+    /// A captured frame.
+    Frame(Frame<'a>),
+    /// A part of a recording of calls, for [`crate::calls::Reader`].
+    Calls(Block<'a>),
+}
 
 /// Reads the frames of one capture file.
 ///
@@ -63,20 +76,35 @@ impl<R: Read> Reader<R> {
         Self { window: Window::new(source), format, compression, frames: 0, end: None }
     }
 
-    /// The next frame, in file order; `None` at the end of what can be read, whatever ended it.
+    /// The next frame, in file order; `None` at the end of what can be read, whatever ended it. Recorded calls are
+    /// passed over.
     #[inline]
     pub fn next_frame(&mut self) -> Option<Frame<'_>> {
+        match self.next(false) {
+            Some(Item::Frame(frame)) => Some(frame),
+            Some(Item::Calls(_)) | None => None,
+        }
+    }
+
+    /// The next frame, or block of calls that a recorder put between the frames.
+    #[inline]
+    pub fn next_item(&mut self) -> Option<Item<'_>> {
+        self.next(true)
+    }
+
+    #[inline]
+    fn next(&mut self, calls: bool) -> Option<Item<'_>> {
         if self.end.is_some() {
             return None;
         }
         let next = match &mut self.format {
-            Format::Pcap(pcap) => pcap.next(&mut self.window),
-            Format::Pcapng(pcapng) => pcapng.next(&mut self.window, self.frames + 1),
+            Format::Pcap(pcap) => pcap.next(&mut self.window).map(Item::Frame),
+            Format::Pcapng(pcapng) => pcapng.next(&mut self.window, self.frames + 1, calls),
         };
         match next {
-            Ok(frame) => {
-                self.frames += 1;
-                Some(frame)
+            Ok(item) => {
+                self.frames += u64::from(matches!(item, Item::Frame(_)));
+                Some(item)
             }
             Err(end) => {
                 self.end = Some(end);

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::pcapng::interface::{IF_TSRESOL, ISB_IFDROP};
 use super::pcapng::options::COMMENT;
 use super::pcapng::{
-    BYTE_ORDER_MAGIC, ENHANCED_PACKET, INTERFACE_DESCRIPTION, INTERFACE_STATISTICS, SECTION_HEADER,
+    BYTE_ORDER_MAGIC, CALLS, ENHANCED_PACKET, INTERFACE_DESCRIPTION, INTERFACE_STATISTICS, SECTION_HEADER,
 };
 use super::{Frame, LinkType, MAX_FRAME};
 
@@ -121,6 +121,14 @@ impl<W: Write> Writer<W> {
         self.end()
     }
 
+    /// Writes a block of recorded calls, of which [`crate::calls`] makes the body.
+    pub fn calls(&mut self, body: &[u8]) -> io::Result<()> {
+        self.begin(CALLS);
+        self.block.extend_from_slice(body);
+        self.pad();
+        self.end()
+    }
+
     /// Says how many frames an interface has dropped from the beginning to `time`, in ns since the epoch. Belongs
     /// at the file's end; later figures replace earlier ones.
     pub fn dropped(&mut self, interface: u32, time: i64, frames: u64) -> io::Result<()> {
@@ -202,7 +210,7 @@ impl<W: Write> Writer<W> {
 }
 
 /// As much of a text as fits into `most` bytes.
-fn cut(text: &str, most: usize) -> &str {
+pub(crate) fn cut(text: &str, most: usize) -> &str {
     let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
     &text[..end.unwrap_or(0)]
 }

@@ -110,6 +110,22 @@ fn tshark_reads_it() {
     assert_eq!(lines, expected);
 }
 
+#[test]
+fn calls_between_packets_change_nothing_for_others() {
+    let mut writer = Writer::new(Vec::new(), &ORIGIN).unwrap();
+    writer.calls(b"tcpwhy/1 and something").unwrap();
+    writer.interface(&Interface { name: "lo", link: LinkType::RAW, snaplen: 0 }).unwrap();
+    writer.frame(&frame(0, LinkType::RAW, 5, b"fives"), "").unwrap();
+    writer.calls(&[b"tcpwhy/1".as_slice(), &[7; 60_000]].concat()).unwrap();
+    writer.frame(&frame(0, LinkType::RAW, 4, b"four"), "").unwrap();
+    let file = writer.finish().unwrap();
+    assert_eq!(read(&*file).frames.len(), 2);
+    if let Some(lines) = tshark(&file) {
+        let line = |len| format!("1700000000.123456789\t0\tlo\t{len}\t{len}\t");
+        assert_eq!(lines, [line(5), line(4)]);
+    }
+}
+
 /// Time, interface, its name, lengths and comment of each frame; says why where tshark cannot be asked.
 fn tshark(file: &[u8]) -> Option<Vec<String>> {
     let fields = ["frame.time_epoch", "frame.interface_id", "frame.interface_name", "frame.len"];

@@ -7,10 +7,12 @@ use std::io::Read;
 
 use self::interface::Interface;
 use self::options::Comments;
+use super::Item;
 use super::bytes::Order;
 use super::end::End;
 use super::frame::{Comment, Frame};
 use super::window::Window;
+use crate::calls::{self, Block};
 
 pub(super) const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 pub(super) const INTERFACE_DESCRIPTION: u32 = 1;
@@ -18,6 +20,9 @@ const OLD_PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 pub(super) const INTERFACE_STATISTICS: u32 = 5;
 pub(super) const ENHANCED_PACKET: u32 = 6;
+/// Recorded calls. Types with the highest bit set are for local use (section 11.1); a custom block, which needs a Private
+/// Enterprise Number, would be shown as a packet by Wireshark, and shift the numbers of all behind it.
+pub(super) const CALLS: u32 = 0x8074_7779;
 
 pub(super) const BYTE_ORDER_MAGIC: [u8; 4] = 0x1a2b_3c4d_u32.to_be_bytes();
 
@@ -59,6 +64,8 @@ pub(super) struct Pcapng {
     interfaces: Vec<Interface>,
     /// Interfaces of the sections before.
     interfaces_before: u32,
+    /// Sections so far.
+    sections: u32,
     /// Packets that interfaces of the sections before dropped.
     dropped_before: Option<u64>,
     comments: Comments,
@@ -69,13 +76,14 @@ pub(super) struct Pcapng {
 }
 
 impl Pcapng {
-    /// The next packet block's frame, which will be number `number`.
+    /// The next packet block's frame, which will be number `number`; or, with `calls`, the next block of calls.
     #[inline]
     pub(super) fn next<'w, R: Read>(
         &mut self,
         window: &'w mut Window<R>,
         number: u64,
-    ) -> Result<Frame<'w>, End> {
+        calls: bool,
+    ) -> Result<Item<'w>, End> {
         loop {
             if !window.has(BLOCK_HEADER) {
                 return Err(window.short("last block's header", BLOCK_HEADER));
@@ -83,8 +91,13 @@ impl Pcapng {
             let head: [u8; BLOCK_HEADER] = window.head();
             let length = self.order.u32(&head, 4) as usize;
             match self.order.u32(&head, 0) {
-                ENHANCED_PACKET | OLD_PACKET => return self.timed_packet(window, length, number),
-                SIMPLE_PACKET => return self.simple_packet(window, length),
+                ENHANCED_PACKET | OLD_PACKET => {
+                    return self.timed_packet(window, length, number).map(Item::Frame);
+                }
+                SIMPLE_PACKET => return self.simple_packet(window, length).map(Item::Frame),
+                CALLS if calls && self.is_of_calls(window, length) => {
+                    return self.calls(window, length).map(Item::Calls);
+                }
                 SECTION_HEADER => self.section(window)?,
                 INTERFACE_DESCRIPTION => self.interface(window, length)?,
                 INTERFACE_STATISTICS => self.statistics(window, length)?,
@@ -175,6 +188,7 @@ impl Pcapng {
         self.dropped_before = self.dropped();
         self.interfaces_before = self.interfaces_before.wrapping_add(self.interfaces.len() as u32);
         self.interfaces.clear();
+        self.sections = self.sections.wrapping_add(1);
     }
 
     #[cold]
@@ -199,6 +213,22 @@ impl Pcapng {
         }
         window.take(length);
         Ok(())
+    }
+
+    /// Whether the next block, by its beginning, is one of ours: anybody may use its type.
+    #[cold]
+    fn is_of_calls<R: Read>(&self, window: &mut Window<R>, length: usize) -> bool {
+        const MAGIC: usize = BLOCK_HEADER + calls::MAGIC.len();
+        (MAGIC..=MAX_BLOCK).contains(&length)
+            && window.has(MAGIC)
+            && window.head::<MAGIC>().ends_with(&calls::MAGIC)
+    }
+
+    #[cold]
+    fn calls<'w, R: Read>(&self, window: &'w mut Window<R>, length: usize) -> Result<Block<'w>, End> {
+        self.block(window, length, BLOCK_HEADER)?;
+        let body = &window.take(length)[BLOCK_HEADER..length - BLOCK_TRAILER];
+        Ok(Block { section: self.sections, order: self.order, body })
     }
 
     /// Passes over a block of a type that has no say here, whatever its length.

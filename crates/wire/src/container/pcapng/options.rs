@@ -13,7 +13,7 @@ const MAX_COMMENTS: usize = 1_000;
 const MAX_COMMENT_LEN: usize = 1_024;
 
 /// The options by code, up to the end or to the first one that does not fit.
-pub(super) fn options(order: Order, bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+pub(crate) fn options(order: Order, bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
         let (head, tail) = rest.split_first_chunk::<4>()?;

@@ -1,0 +1,5 @@
+//! Recordings to files and back.
+
+mod build;
+mod damage;
+mod round_trip;
