@@ -1,8 +1,8 @@
 //! `tcpwhy FILE…`: the main job.
 
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::mem;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -12,10 +12,11 @@ use tcpwhy_diagnose::report::Source;
 use tcpwhy_report::terminal::Options;
 
 use crate::args::{Color, Format};
-use crate::drive::{self, Trouble};
+use crate::calls::{Located, Recorded, SPLIT_WRITE};
+use crate::drive::{self, Analyzed, Trouble};
 use crate::fail_on::FailOn;
 use crate::filter::Filter;
-use crate::narrowed::Narrowed;
+use crate::narrowed::{Named, Narrowed};
 use crate::printer::Printer;
 use crate::quote::{Quoting, When};
 use crate::stop::Stop;
@@ -80,8 +81,20 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let stop = Stop::on_ctrl_c();
-    let filter = Filter::new(&args.host, &args.port);
-    let mut results = Results::new(args)?;
+    let options = Options {
+        width: output::columns(),
+        color: output::colored(args.color),
+        top: args.top,
+        ..Options::default()
+    };
+    let asked = Asked {
+        filter: Filter::new(&args.host, &args.port),
+        connection: args.connection,
+        whatif: args.whatif,
+        top: args.top,
+        fail_on: &args.fail_on,
+    };
+    let mut results = Results::new(asked, Printer::new(output::stdout(), args.format, options)?);
     let mut unread = false;
     for path in &args.files {
         if stop.requested() {
@@ -89,10 +102,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             complaint::about(path, "not read, after Ctrl-C");
             continue;
         }
-        let mut quoting = Quoting::new(path, args.whatif, args.top, &stop);
-        let take = &mut |diagnosis| results.take(diagnosis, &mut quoting);
-        let read = drive::captures(path, filter.as_ref(), None, &stop, take);
-        match read.and_then(|()| results.end_of_file()) {
+        match results.file(path, None, &stop) {
             Ok(()) => {}
             Err(Trouble::Input(what)) => {
                 unread = true;
@@ -110,39 +120,61 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     })
 }
 
+/// What is to be told of files.
+pub(crate) struct Asked<'a> {
+    /// The packets that count.
+    pub(crate) filter: Option<Filter>,
+    /// The only connection that counts.
+    pub(crate) connection: Option<u64>,
+    /// When fixes are tried.
+    pub(crate) whatif: When,
+    /// Connections, and sockets, that are shown in full.
+    pub(crate) top: usize,
+    /// What the exit status depends on.
+    pub(crate) fail_on: &'a [FailOn],
+}
+
 /// Prints results, and remembers what the exit status depends on.
-struct Results<'a> {
-    args: &'a Args,
-    printer: Printer,
+pub(crate) struct Results<'a, W: Write> {
+    asked: Asked<'a>,
+    pub(crate) printer: Printer<W>,
     /// Whether something that `--fail-on` names was found.
-    found: bool,
+    pub(crate) found: bool,
     /// Whether a capture of this file had the connection that was asked for.
     has_connection: bool,
     /// The most connections that a capture of this file had.
     connections: usize,
 }
 
-impl<'a> Results<'a> {
-    fn new(args: &'a Args) -> io::Result<Self> {
-        let options = Options {
-            width: output::columns(),
-            color: output::colored(args.color),
-            top: args.top,
-            ..Options::default()
-        };
-        let printer = Printer::new(args.format, options)?;
-        Ok(Self { args, printer, found: false, has_connection: false, connections: 0 })
+impl<'a, W: Write> Results<'a, W> {
+    pub(crate) fn new(asked: Asked<'a>, printer: Printer<W>) -> Self {
+        Self { asked, printer, found: false, has_connection: false, connections: 0 }
     }
 
-    fn take(&mut self, diagnosis: Diagnosis, quoting: &mut Quoting<'_>) -> io::Result<()> {
+    /// Analyses a file. `name` is what it is called where that is not its path.
+    pub(crate) fn file(&mut self, path: &Path, name: Option<&str>, stop: &Stop) -> Result<(), Trouble> {
+        let mut quoting = Quoting::new(path, self.asked.whatif, self.asked.top, stop);
+        let filter = self.asked.filter.take();
+        let take = &mut |analyzed| self.take(analyzed, name, &mut quoting);
+        let read = drive::captures(path, filter.as_ref(), None, stop, take);
+        self.asked.filter = filter;
+        read.and_then(|()| self.end_of_file())
+    }
+
+    fn take(&mut self, analyzed: Analyzed, name: Option<&str>, quoting: &mut Quoting<'_>) -> io::Result<()> {
         quoting.next_capture();
-        let Some(id) = self.args.connection else {
-            return self.print(&quoting.quoted(&diagnosis, &diagnosis));
+        let Analyzed { diagnosis, mut recorded } = analyzed;
+        let Some(id) = self.asked.connection else {
+            let named = Named { whole: &diagnosis, name };
+            return self.print(&named, &diagnosis, recorded.as_ref(), quoting);
         };
         match Narrowed::new(diagnosis, id) {
             Ok(narrowed) => {
                 self.has_connection = true;
-                self.print(&quoting.quoted(&narrowed, narrowed.whole()))
+                if let Some(recorded) = &mut recorded {
+                    recorded.narrow(narrowed.connection());
+                }
+                self.print(&narrowed, narrowed.whole(), recorded.as_ref(), quoting)
             }
             Err(whole) => {
                 self.connections = self.connections.max(whole.connections().count());
@@ -151,18 +183,29 @@ impl<'a> Results<'a> {
         }
     }
 
-    fn print(&mut self, source: &dyn Source) -> io::Result<()> {
-        let named = &self.args.fail_on;
+    /// Prints what is shown of `whole`.
+    fn print(
+        &mut self,
+        shown: &dyn Source,
+        whole: &Diagnosis,
+        recorded: Option<&Recorded>,
+        quoting: &mut Quoting<'_>,
+    ) -> io::Result<()> {
+        let located = recorded.map(|recorded| Located::new(shown, recorded));
+        let shown = located.as_ref().map_or(shown, |located| located);
+        let named = self.asked.fail_on;
         if !named.is_empty() && !self.found {
-            self.found = source.findings().any(|finding| named.iter().any(|name| name.matches(&finding)));
+            let in_calls = recorded.is_some_and(Recorded::has_split_writes);
+            self.found = in_calls && named.iter().any(|name| name.names(SPLIT_WRITE))
+                || shown.findings().any(|finding| named.iter().any(|name| name.matches(&finding)));
         }
-        self.printer.print(source)
+        self.printer.print(&quoting.quoted(shown, whole), recorded)
     }
 
     /// Says so if none of the file's captures had the connection that was asked for.
     fn end_of_file(&mut self) -> Result<(), Trouble> {
         let connections = mem::take(&mut self.connections);
-        match self.args.connection {
+        match self.asked.connection {
             Some(id) if !mem::take(&mut self.has_connection) => {
                 let instead = match connections {
                     0 => "there is none at all".to_owned(),

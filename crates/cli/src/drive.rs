@@ -4,11 +4,12 @@ use std::io::{self, Cursor, Read};
 use std::path::Path;
 
 use tcpwhy_diagnose::{Analyzer, CaptureInfo, Diagnosis};
-use tcpwhy_wire::container::{self, Opened, Other, Reader};
+use tcpwhy_wire::container::{self, Item as InFile, Opened, Other, Reader};
 use tcpwhy_wire::decode::{Tally, decode_onto};
 use tcpwhy_wire::text::{self, End, Item, Start};
 use tcpwhy_wire::{Names, Packet};
 
+use crate::calls::{self, Recorded};
 use crate::complaint;
 use crate::filter::Filter;
 use crate::input::Input;
@@ -31,8 +32,16 @@ pub(crate) enum Trouble {
     Output(io::Error),
 }
 
+/// What a capture came to.
+#[derive(Debug)]
+pub(crate) struct Analyzed {
+    pub(crate) diagnosis: Diagnosis,
+    /// What calls of programs tell, where the file is a recording of both.
+    pub(crate) recorded: Option<Recorded>,
+}
+
 /// Takes each result as soon as it is there.
-pub(crate) type Taker<'a> = &'a mut dyn FnMut(Diagnosis) -> io::Result<()>;
+pub(crate) type Taker<'a> = &'a mut dyn FnMut(Analyzed) -> io::Result<()>;
 
 /// Analyses the captures in one input: one in a capture file, one a block of packets in a text. `recorded` is the
 /// number of a connection whose packets are kept.
@@ -136,7 +145,7 @@ impl Run<'_> {
         name: String,
         kind: &str,
         has_date: bool,
-    ) -> Diagnosis {
+    ) -> Analyzed {
         let mut gathering = Gathering::new(self);
         let mut end = End::default();
         while let Some(item) = reader.next() {
@@ -161,16 +170,26 @@ impl Run<'_> {
         gathering.finish(info)
     }
 
-    fn capture_file(&self, mut reader: Reader<Input>) -> Diagnosis {
+    fn capture_file(&self, mut reader: Reader<Input>) -> Analyzed {
         let mut gathering = Gathering::new(self);
         let mut tally = Tally::default();
-        while let Some(frame) = reader.next_frame() {
+        while let Some(item) = reader.next_item() {
+            let frame = match item {
+                InFile::Frame(frame) => frame,
+                InFile::Calls(block) => {
+                    gathering.calls.take(block);
+                    gathering.push_calls(gathering.latest());
+                    continue;
+                }
+            };
+            gathering.push_calls(frame.time);
             gathering.count(frame.time, frame.original_len);
             match decode_onto(&frame, gathering.frames, &mut gathering.batch) {
                 Ok(()) => gathering.flush_if_full(None),
                 Err(reason) => tally.add(reason),
             }
         }
+        gathering.push_calls(i64::MAX);
         let mut notes = reader.notes();
         notes.extend(tally.notes());
         notes.extend(comments(&reader));
@@ -210,6 +229,7 @@ struct Gathering<'a> {
     run: &'a Run<'a>,
     analyzer: Analyzer,
     batch: Vec<Packet>,
+    calls: calls::Gathering,
     /// Frames so far, of every protocol.
     frames: u64,
     /// Their bytes on the wire.
@@ -226,6 +246,7 @@ impl<'a> Gathering<'a> {
             run,
             analyzer: Analyzer::recording(run.wanted.recorded),
             batch: Vec::with_capacity(Analyzer::BATCH),
+            calls: calls::Gathering::new(),
             frames: 0,
             bytes: 0,
             span: None,
@@ -249,6 +270,18 @@ impl<'a> Gathering<'a> {
         self.flush_if_full(names);
     }
 
+    /// The time of the latest frame.
+    fn latest(&self) -> i64 {
+        self.span.map_or(0, |(_, latest)| latest)
+    }
+
+    /// Takes the recorded calls that began by `time`, when the next frame was captured: they are between the packets
+    /// before and that one.
+    #[inline]
+    fn push_calls(&mut self, time: i64) {
+        while self.calls.call_by(time).is_some() {}
+    }
+
     #[inline]
     fn flush_if_full(&mut self, names: Option<&Names>) {
         if self.batch.len() == Analyzer::BATCH {
@@ -270,12 +303,17 @@ impl<'a> Gathering<'a> {
         self.run.progress.set_packets(self.frames);
     }
 
-    fn finish(mut self, mut info: CaptureInfo) -> Diagnosis {
+    fn finish(mut self, mut info: CaptureInfo) -> Analyzed {
         self.flush(Some(&info.names));
         if let Some(filter) = self.run.wanted.filter {
             let (kept, all) = (self.kept, self.frames);
             info.notes.push(format!("Narrowed down to {}: {kept} of {all} packets.", filter.describe()));
         }
-        self.analyzer.finish(CaptureInfo { frames: self.frames, bytes: self.bytes, span: self.span, ..info })
+        let mut recorded = self.calls.finish();
+        if let (Some(filter), Some(recorded)) = (self.run.wanted.filter, &mut recorded) {
+            recorded.sockets.retain(|socket| filter.keeps_one_between(socket.local, socket.peer));
+        }
+        let info = CaptureInfo { frames: self.frames, bytes: self.bytes, span: self.span, ..info };
+        Analyzed { diagnosis: self.analyzer.finish(info), recorded }
     }
 }

@@ -28,7 +28,6 @@ impl FailOn {
     }
 }
 
-#[cfg(target_os = "linux")]
 impl FailOn {
     /// Whether problems of this rule are meant.
     pub(crate) fn names(self, name: &str) -> bool {

@@ -1,6 +1,6 @@
 //! `--host` and `--port`: packets that are left out before they are analysed.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use tcpwhy_wire::{Address, Names, Packet, Socket};
 
@@ -38,6 +38,15 @@ impl Filter {
         let host = |end: &Socket| self.hosts.iter().any(|host| host.is(end.address, names));
         let port = |end: &Socket| self.ports.contains(&end.port);
         (self.hosts.is_empty() || ends.iter().any(host)) && (self.ports.is_empty() || ends.iter().any(port))
+    }
+
+    /// Whether packets between these two would be asked for.
+    pub(crate) fn keeps_one_between(&self, local: Option<SocketAddr>, peer: Option<SocketAddr>) -> bool {
+        let end = |address: Option<SocketAddr>| {
+            let end = |address: SocketAddr| Socket { address: address.ip().into(), port: address.port() };
+            address.map_or_else(Socket::default, end)
+        };
+        self.keeps(&Packet { source: end(local), destination: end(peer), ..Packet::default() }, None)
     }
 
     /// The filter in words.

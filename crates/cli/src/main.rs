@@ -6,6 +6,7 @@ use clap::Parser;
 
 mod analyze;
 mod args;
+mod calls;
 mod complaint;
 mod completions;
 mod drive;

@@ -1,4 +1,4 @@
-//! `--connection N`: one connection of a result.
+//! `--connection N`: one connection of a result; and a result under another name.
 
 use tcpwhy_diagnose::report::{Blamed, Capture, Connection, Finding, Source};
 
@@ -52,5 +52,37 @@ impl<S: Source> Source for Narrowed<S> {
             // says nothing about this one.
             None => finding.blame.side == Blamed::Capture,
         }))
+    }
+}
+
+/// A result that is called something else than its file.
+pub(crate) struct Named<'a> {
+    pub(crate) whole: &'a dyn Source,
+    pub(crate) name: Option<&'a str>,
+}
+
+impl Source for Named<'_> {
+    fn capture(&self) -> Capture {
+        let mut capture = self.whole.capture();
+        if let Some(name) = self.name {
+            name.clone_into(&mut capture.name);
+        }
+        capture
+    }
+
+    fn connections(&self) -> Box<dyn Iterator<Item = Connection> + '_> {
+        self.whole.connections()
+    }
+
+    fn findings(&self) -> Box<dyn Iterator<Item = Finding> + '_> {
+        self.whole.findings()
+    }
+
+    fn skim(&self) -> Box<dyn Iterator<Item = Finding> + '_> {
+        self.whole.skim()
+    }
+
+    fn findings_of(&self, connection: u64) -> Vec<Finding> {
+        self.whole.findings_of(connection)
     }
 }

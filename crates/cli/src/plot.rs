@@ -13,7 +13,7 @@ use tcpwhy_report::plot::{self, Arrangement, Panel, Picture};
 use tcpwhy_report::{number, terminal};
 use tcpwhy_simulate::units;
 
-use crate::drive::{self, Trouble};
+use crate::drive::{self, Analyzed, Trouble};
 use crate::filter::Filter;
 use crate::link::quantity;
 use crate::narrowed::Narrowed;
@@ -128,7 +128,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let filter = Filter::new(&args.host, &args.port);
     // One pass, so that standard input will do: the packets of the connection are kept while it is read.
     let recorded = Some(args.connection.unwrap_or(0));
-    let take = &mut |diagnosis| search.take(diagnosis);
+    let take = &mut |analyzed: Analyzed| search.take(analyzed.diagnosis);
     match drive::captures(&args.file, filter.as_ref(), recorded, &Stop::on_ctrl_c(), take) {
         Ok(()) => {}
         Err(Trouble::Input(what)) => bail!("{}: {what}", complaint::name(&args.file)),

@@ -30,9 +30,19 @@ impl<W: Write> Writer<W> {
 
     /// Writes the next capture.
     pub fn capture(&mut self, source: &dyn Source) -> io::Result<()> {
+        self.recorded_capture(source, None::<&()>)
+    }
+
+    /// The same with what calls of programs tell beside it, if they were recorded.
+    pub fn recorded_capture(
+        &mut self,
+        source: &dyn Source,
+        calls: Option<&impl Serialize>,
+    ) -> io::Result<()> {
         self.out.write_all(if self.captures == 0 { b"\n" } else { b",\n" })?;
         self.captures += 1;
-        compact(&mut self.out, &CaptureReport::of(source))
+        let (connections, findings) = (Connections(source), Findings(source));
+        compact(&mut self.out, &CaptureReport { capture: source.capture(), connections, findings, calls })
     }
 
     /// Ends the report and hands the output back, flushed.
@@ -63,17 +73,13 @@ pub fn compact(out: &mut impl Write, value: &(impl Serialize + ?Sized)) -> io::R
 }
 
 #[derive(serde::Serialize)]
-struct CaptureReport<'a> {
+struct CaptureReport<'a, C> {
     #[serde(flatten)]
     capture: Capture,
     connections: Connections<'a>,
     findings: Findings<'a>,
-}
-
-impl<'a> CaptureReport<'a> {
-    fn of(source: &'a dyn Source) -> Self {
-        Self { capture: source.capture(), connections: Connections(source), findings: Findings(source) }
-    }
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calls: Option<&'a C>,
 }
 
 struct Connections<'a>(&'a dyn Source);

@@ -125,7 +125,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         ..Options::default()
     };
     let found = diagnosis.skim().any(|finding| args.fail_on.iter().any(|name| name.matches(&finding)));
-    let mut printer = Printer::new(args.format, options)?;
-    output::unless_broken_pipe(printer.print(&diagnosis).and_then(|()| printer.finish()))?;
+    let mut printer = Printer::new(output::stdout(), args.format, options)?;
+    output::unless_broken_pipe(printer.print(&diagnosis, None).and_then(|()| printer.finish()))?;
     Ok(if found { FOUND.into() } else { ExitCode::SUCCESS })
 }

@@ -1,29 +1,32 @@
 //! `tcpwhy run -- CMD`: a program with a recorder in it, and the lines whose writes TCP holds.
 
 mod child;
-mod located;
-mod messages;
 mod packets;
 mod program;
-mod report;
-mod sites;
-mod sockets;
+mod saved;
 mod symbols;
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::{ValueEnum, ValueHint};
 use tcpwhy_host::calls::{Fix, Recorder};
+use tcpwhy_report::terminal::Options;
 
 use crate::FOUND;
+use crate::analyze::{Asked, Results};
+use crate::args::Format;
+use crate::drive::Trouble;
 use crate::fail_on::FailOn;
+use crate::printer::Printer;
+use crate::quote::When;
+use crate::stop::Stop;
 use packets::Packets;
-use report::Telling;
+use saved::{Destination, Saved};
 
 const LONG_ABOUT: &str = "\
 Runs a command with a recorder in it, and says which lines write what TCP then holds.
@@ -53,6 +56,10 @@ Examples:
 
 Exit status: that of the command, 128 + n if signal n ended it; 1 if the command succeeded and
 --fail-on found what it names; 2 if nothing was run, or the report could not be written.";
+
+/// Bytes of a report that are written at once.
+const REPORT: usize = 1 << 20;
+const UNWRITTEN: &str = "cannot write the report";
 
 /// A cure for one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -91,6 +98,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "RULE", value_delimiter = ',')]
     fail_on: Vec<FailOn>,
 
+    /// Save packets and calls in this file, which `tcpwhy FILE` opens anywhere
+    ///
+    /// A pcapng file; Wireshark opens it too and passes over the calls. docs/recording.md describes it.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "compare")]
+    record: Option<PathBuf>,
+
     /// Write the report into this file instead of to standard error
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
@@ -106,49 +119,63 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         .output
         .as_ref()
         .map(|path| File::create(path).with_context(|| format!("cannot write {}", path.display())));
-    let mut out: Box<dyn Write> = match file.transpose()? {
+    let out: Box<dyn Write> = match file.transpose()? {
         Some(file) => Box::new(file),
         None => Box::new(io::stderr()),
     };
-    let fix = args.fix.map(|cure| match cure {
-        Cure::Nodelay => Fix::Nodelay,
-        Cure::Quickack => Fix::Quickack,
-    });
+    let destination = args.record.as_deref().map(Destination::open).transpose()?;
+    let options = Options { top: args.top, ..Options::default() };
+    // As a whole: lines of the command's children may come meanwhile.
+    let out = BufWriter::with_capacity(REPORT, out);
+    let asked =
+        Asked { filter: None, connection: None, whatif: When::Auto, top: args.top, fail_on: &args.fail_on };
+    let mut results = Results::new(asked, Printer::new(out, Format::Terminal, options)?);
     if args.compare {
+        results.printer.heading("Without the fix:").context(UNWRITTEN)?;
+        once(args, None, &mut results)?;
         // What the second run, which is cured, ends with is what counts.
-        print(out.as_mut(), b"Without the fix:\n\n")?;
-        once(args, None, out.as_mut())?;
-        print(out.as_mut(), b"\nWith it:\n\n")?;
+        results.found = false;
+        results.printer.heading("With it:").context(UNWRITTEN)?;
     }
-    once(args, fix, out.as_mut())
+    let (code, saved) = once(args, args.fix, &mut results)?;
+    results.printer.finish().context(UNWRITTEN)?;
+    if let Some(destination) = destination {
+        destination.take(&saved)?;
+    }
+    Ok(if code == 0 && results.found { FOUND } else { code }.into())
 }
 
-/// Runs the command and reports.
-fn once(args: &Args, fix: Option<Fix>, out: &mut dyn Write) -> Result<ExitCode> {
+/// Runs the command and reports; the exit status, and what was recorded.
+fn once(args: &Args, cure: Option<Cure>, results: &mut Results<'_, impl Write>) -> Result<(u8, Saved)> {
     let mut recorder = Recorder::new().context("cannot prepare the recording")?;
     let (program, arguments) = args.command.split_first().context("nothing to run")?;
     let mut command = Command::new(program);
     command.args(arguments);
-    recorder.watch(&mut command, !args.no_stacks, fix);
+    recorder.watch(&mut command, !args.no_stacks, cure.map(Cure::fix));
     // Nobody without the rights needs to be told twice that only calls are there.
     let packets = if args.no_capture { None } else { Packets::capture().ok() };
     let status = child::run(&mut command)?;
-    let recording = recorder.recording().context("cannot read the recording")?;
-    let telling = Telling {
-        recording: &recording,
-        fix,
-        top: args.top,
-        unseen: program::why_unseen(program),
-        fail_on: &args.fail_on,
-    };
-    // As a whole: lines of the command's children may come meanwhile.
-    let mut text = Vec::new();
-    let found = telling.print(packets, &mut text).context("cannot make the report")?;
-    print(out, &text)?;
-    let code = child::code(status);
-    Ok(if code == 0 && found { FOUND } else { code }.into())
+    let mut recording = recorder.recording().context("cannot read the recording")?;
+    recording.about.recorder = "tcpwhy run".to_owned();
+    recording.about.fix = cure.map(Cure::name).unwrap_or_default();
+    recording.about.unseen = program::why_unseen(program).unwrap_or_default();
+    let saved = Saved::new(recording, packets).context("cannot keep the recording")?;
+    match results.file(saved.path(), Some("the command's packets"), &Stop::default()) {
+        Ok(()) => Ok((child::code(status), saved)),
+        Err(Trouble::Output(error)) => Err(error).context(UNWRITTEN),
+        Err(Trouble::Input(why)) => bail!("cannot read the recording: {why}"),
+    }
 }
 
-fn print(out: &mut dyn Write, text: &[u8]) -> Result<()> {
-    out.write_all(text).context("cannot write the report")
+impl Cure {
+    fn fix(self) -> Fix {
+        match self {
+            Self::Nodelay => Fix::Nodelay,
+            Self::Quickack => Fix::Quickack,
+        }
+    }
+
+    fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+    }
 }

@@ -1,16 +1,16 @@
 //! The packets beside the calls, where they may be captured.
 
 use std::fs::File;
-use std::io::{self, BufWriter};
-use std::path::Path;
+use std::io::{self, BufWriter, Seek};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tcpwhy_host::ring::{Ring, Wanted};
+use tcpwhy_host::ring::{Packet, Ring, Wanted};
 use tcpwhy_wire::container::{Frame, Interface, LinkType, Origin, Writer};
-use tempfile::NamedTempFile;
+
+use crate::calls::save::Track;
 
 /// Bytes kept of a packet: all headers.
 const SNAPLEN: u32 = 128;
@@ -22,80 +22,55 @@ const ROUTES: &str = "/proc/net/route";
 /// Destination of the default route there.
 const ANYWHERE: &str = "00000000";
 
-type Output = Writer<BufWriter<File>>;
-
 /// A capture under way, of loopback and of the interface that leads out.
 pub(super) struct Packets {
-    file: NamedTempFile,
-    writer: Arc<Mutex<Output>>,
     ending: Arc<AtomicBool>,
-    threads: Vec<JoinHandle<io::Result<u64>>>,
+    threads: Vec<JoinHandle<io::Result<Track>>>,
 }
 
 impl Packets {
     /// Starts to capture. Needs `CAP_NET_RAW`.
     pub(super) fn capture() -> io::Result<Self> {
-        let file = NamedTempFile::new()?;
-        let mut writer = Writer::new(BufWriter::new(file.reopen()?), &Origin::default())?;
-        let mut rings = Vec::new();
-        for name in interfaces() {
-            let ring = Ring::open(&name, SNAPLEN, Wanted::All)?;
-            let link = if ring.is_ethernet() { LinkType::ETHERNET } else { LinkType::RAW };
-            let number = writer.interface(&Interface { name: &name, link, snaplen: SNAPLEN })?;
-            rings.push((ring, link, number));
-        }
-        let writer = Arc::new(Mutex::new(writer));
+        let open = |name: String| Ok((Ring::open(&name, SNAPLEN, Wanted::All)?, name, tempfile::tempfile()?));
+        let rings = interfaces().into_iter().map(open).collect::<io::Result<Vec<_>>>()?;
         let ending = Arc::new(AtomicBool::new(false));
-        let thread = |(ring, link, number)| {
-            let (writer, ending) = (Arc::clone(&writer), Arc::clone(&ending));
-            std::thread::spawn(move || keep(ring, link, number, &writer, &ending))
+        let thread = |(ring, name, file)| {
+            let ending = Arc::clone(&ending);
+            std::thread::spawn(move || keep(ring, name, file, &ending))
         };
         let threads = rings.into_iter().map(thread).collect();
-        Ok(Self { file, writer, ending, threads })
+        Ok(Self { ending, threads })
     }
 
-    /// Ends it; `analyze` gets the file, and how many packets found no room.
-    pub(super) fn finish<T>(self, analyze: impl FnOnce(&Path, u64) -> io::Result<T>) -> io::Result<T> {
+    /// Ends it.
+    pub(super) fn finish(self) -> io::Result<Vec<Track>> {
         self.ending.store(true, Ordering::SeqCst);
-        let mut dropped = 0;
-        for thread in self.threads {
-            dropped += thread.join().map_err(|_| io::Error::other("the capture has failed"))??;
-        }
-        io::Write::flush(locked(&self.writer).get_mut())?;
-        analyze(self.file.path(), dropped)
+        let joined = |thread: JoinHandle<io::Result<Track>>| {
+            thread.join().unwrap_or_else(|_| Err(io::Error::other("the capture has failed")))
+        };
+        self.threads.into_iter().map(joined).collect()
     }
-}
-
-fn locked(writer: &Mutex<Output>) -> MutexGuard<'_, Output> {
-    // A thread that panicked has left whole blocks behind.
-    writer.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Keeps what comes until the ring is empty after the end.
-fn keep(
-    mut ring: Ring,
-    link: LinkType,
-    interface: u32,
-    writer: &Mutex<Output>,
-    ending: &AtomicBool,
-) -> io::Result<u64> {
+fn keep(mut ring: Ring, name: String, file: File, ending: &AtomicBool) -> io::Result<Track> {
+    let link = if ring.is_ethernet() { LinkType::ETHERNET } else { LinkType::RAW };
+    let mut writer = Writer::new(BufWriter::new(file), &Origin::default())?;
+    let interface = writer.interface(&Interface { name: &name, link, snaplen: SNAPLEN })?;
     loop {
         let ends = ending.load(Ordering::SeqCst);
         while let Some(packet) = ring.next(Duration::ZERO)? {
-            let frame = Frame {
-                time: packet.time,
-                link,
-                original_len: packet.original_len,
-                interface,
-                data: packet.data,
-            };
-            locked(writer).frame(&frame, "")?;
+            let Packet { time, original_len, data, .. } = packet;
+            writer.frame(&Frame { time, link, original_len, interface, data }, "")?;
         }
         if ends {
-            return Ok(ring.statistics()?.dropped);
+            break;
         }
         std::thread::sleep(BATCH);
     }
+    let mut file = writer.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
+    file.rewind()?;
+    Ok(Track { file, name, link, snaplen: SNAPLEN, dropped: ring.statistics()?.dropped })
 }
 
 /// Loopback, and where the default route leads.

@@ -36,8 +36,8 @@ impl Chosen {
     pub(super) fn of(file: &Path, number: Option<u64>, stop: &Stop) -> Result<Self> {
         let mut chosen: Option<Self> = None;
         let mut captures = 0;
-        let read = drive::captures(file, None, None, stop, &mut |diagnosis| {
-            let found = Self::in_capture(&diagnosis, number, captures);
+        let read = drive::captures(file, None, None, stop, &mut |analyzed| {
+            let found = Self::in_capture(&analyzed.diagnosis, number, captures);
             let is_better = |found: &Self| match (&chosen, number) {
                 (None, _) => true,
                 (Some(_), Some(_)) => false,

@@ -11,7 +11,7 @@ pub(crate) mod held;
 mod holes;
 mod idents;
 mod mending;
-pub(crate) mod quantiles;
+pub mod quantiles;
 pub(crate) mod queue;
 pub(crate) mod release;
 mod repair;

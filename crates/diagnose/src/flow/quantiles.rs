@@ -10,7 +10,7 @@ const ONE_BY_ONE: usize = 64;
 /// A histogram of durations in µs. Memory grows with the number of *different* durations, to at most
 /// 64 buckets a doubling: 1,500 of 8 bytes between 1 µs and 18 hours.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Quantiles {
+pub struct Quantiles {
     /// Buckets of durations that are not in `buckets` yet.
     recent: Vec<u16>,
     /// Bucket number and count, by bucket.
@@ -22,7 +22,7 @@ pub(crate) struct Quantiles {
 
 impl Quantiles {
     /// Counts one duration, in ns; a negative one counts as 0.
-    pub(crate) fn add(&mut self, duration: i64) {
+    pub fn add(&mut self, duration: i64) {
         let duration = duration.max(0);
         self.count += 1;
         let longest = self.max.max(duration);
@@ -55,17 +55,17 @@ impl Quantiles {
     }
 
     /// How many were counted.
-    pub(crate) fn count(&self) -> u64 {
+    pub fn count(&self) -> u64 {
         self.count
     }
 
     /// The longest, in ns, exactly.
-    pub(crate) fn max(&self) -> i64 {
+    pub fn max(&self) -> i64 {
         self.max
     }
 
     /// The duration in ns that a share `q` (0 to 1) of all do not exceed; 0 where nothing was counted.
-    pub(crate) fn quantile(&self, q: f64) -> i64 {
+    pub fn quantile(&self, q: f64) -> i64 {
         let rank = ((self.count as f64 * q).ceil() as u64).clamp(1, self.count.max(1));
         let mut seen = 0;
         for (bucket, count) in self.all() {

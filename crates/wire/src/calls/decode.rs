@@ -167,6 +167,7 @@ impl Reader {
                 about::FIX => told.fix = text(),
                 about::UNSEEN => told.unseen = text(),
                 about::RECORDER => told.recorder = text(),
+                about::NO_PACKETS => told.no_packets = text(),
                 _ => {}
             }
         }

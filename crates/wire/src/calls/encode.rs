@@ -107,9 +107,13 @@ fn tell(told: &About, blocks: &mut Blocks) {
     {
         blocks.push(&option(code, &number.to_ne_bytes()));
     }
-    for (code, text) in
-        [(about::FIX, &told.fix), (about::UNSEEN, &told.unseen), (about::RECORDER, &told.recorder)]
-    {
+    let texts = [
+        (about::FIX, &told.fix),
+        (about::UNSEEN, &told.unseen),
+        (about::RECORDER, &told.recorder),
+        (about::NO_PACKETS, &told.no_packets),
+    ];
+    for (code, text) in texts {
         if !text.is_empty() {
             blocks.push(&option(code, cut(text, LONGEST_TEXT).as_bytes()));
         }

@@ -35,6 +35,7 @@ pub(super) mod about {
     pub(in crate::calls) const FIX: u16 = 4;
     pub(in crate::calls) const UNSEEN: u16 = 5;
     pub(in crate::calls) const RECORDER: u16 = 6;
+    pub(in crate::calls) const NO_PACKETS: u16 = 7;
 }
 
 /// Bytes of a call.

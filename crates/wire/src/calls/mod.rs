@@ -39,6 +39,31 @@ impl Kind {
         Self::Close,
     ];
 
+    /// The function's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Connect => "connect",
+            Self::Accept => "accept",
+            Self::Send => "send",
+            Self::SendTo => "sendto",
+            Self::SendMsg => "sendmsg",
+            Self::SendMmsg => "sendmmsg",
+            Self::Write => "write",
+            Self::Writev => "writev",
+            Self::Sendfile => "sendfile",
+            Self::Splice => "splice",
+            Self::Read => "read",
+            Self::Readv => "readv",
+            Self::Recv => "recv",
+            Self::RecvFrom => "recvfrom",
+            Self::RecvMsg => "recvmsg",
+            Self::RecvMmsg => "recvmmsg",
+            Self::SetSockOpt => "setsockopt",
+            Self::Shutdown => "shutdown",
+            Self::Close => "close",
+        }
+    }
+
     /// The one with this number in a recording.
     pub fn numbered(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| *kind as u8 == number)
@@ -77,6 +102,8 @@ pub struct About {
     pub unseen: String,
     /// Who recorded: `tcpwhy run`, say.
     pub recorder: String,
+    /// Why there are no packets, in a sentence; empty where nobody asked for them.
+    pub no_packets: String,
 }
 
 /// A function on a stack, and the line in it.

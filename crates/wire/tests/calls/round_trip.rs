@@ -110,8 +110,9 @@ fn any_recording() -> impl Strategy<Value = Recording> {
             written,
         },
     );
-    let about = (any::<(u64, u64, u64)>(), ".{0,9}", ".{0,9}", ".{0,9}").prop_map(
-        |((lost, interrupted, programs), fix, unseen, recorder)| About {
+    let about = (any::<(u64, u64, u64)>(), ".{0,9}", ".{0,9}", ".{0,9}", ".{0,9}").prop_map(
+        |((lost, interrupted, programs), fix, unseen, recorder, no_packets)| About {
+            no_packets,
             lost,
             interrupted,
             programs,

@@ -14,21 +14,24 @@ const MSG_MORE: u64 = 0x8000;
 const IPPROTO_TCP: u64 = 6;
 const TCP_CORK: u64 = 3;
 
-/// What TCP was given at once: one call, or several that the program told TCP to join (`MSG_MORE`, `TCP_CORK`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Piece {
-    /// The first call's stack.
-    pub(super) stack: u32,
-    /// Which call it was.
-    pub(super) kind: Kind,
-    /// Bytes taken.
-    pub(super) bytes: u64,
-}
+/// Lines told apart that write one message.
+const MOST_PARTS: usize = 16;
 
-/// Pieces with neither a read nor a pause between them.
+/// Pieces whose sizes are kept.
+pub(super) const MOST_SIZES: usize = 6;
+
+/// What a program wrote with neither a read nor a pause in between, in pieces. A piece is what TCP was given at once: one
+/// call, or several that the program told TCP to join (`MSG_MORE`, `TCP_CORK`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Message {
-    pub(super) pieces: Vec<Piece>,
+    /// The calls it consists of: which, from where (the first call's stack of a piece), and how often, in the order of
+    /// their first ones.
+    pub(super) parts: Vec<(u32, Kind, usize)>,
+    pub(super) pieces: usize,
+    /// Bytes of the first pieces.
+    pub(super) sizes: Vec<u64>,
+    /// Bytes of the last piece.
+    last: u64,
     /// When its last call had returned, in ns since the epoch.
     end: i64,
     /// Ns from then until data came.
@@ -39,7 +42,31 @@ impl Message {
     /// Whether Nagle's algorithm would hold its end: several pieces, of which the last is no full segment.
     pub(super) fn is_split(&self, mss: u32) -> bool {
         let mss = u64::from(if mss == 0 { USUAL_MSS } else { mss });
-        self.pieces.len() > 1 && self.pieces.last().is_some_and(|last| !last.bytes.is_multiple_of(mss))
+        self.pieces > 1 && !self.last.is_multiple_of(mss)
+    }
+
+    fn begin_piece(&mut self, call: &Call, bytes: u64) {
+        self.pieces += 1;
+        self.last = bytes;
+        if let Some((.., count)) =
+            self.parts.iter_mut().find(|part| (part.0, part.1) == (call.stack, call.kind))
+        {
+            *count += 1;
+        } else if self.parts.len() < MOST_PARTS {
+            self.parts.push((call.stack, call.kind, 1));
+        }
+        if self.sizes.len() < MOST_SIZES {
+            self.sizes.push(bytes);
+        }
+    }
+
+    fn continue_piece(&mut self, bytes: u64) {
+        self.last = self.last.saturating_add(bytes);
+        if self.pieces == self.sizes.len()
+            && let Some(size) = self.sizes.last_mut()
+        {
+            *size = self.last;
+        }
     }
 }
 
@@ -67,19 +94,9 @@ pub(super) fn effect(call: &Call) -> i64 {
     if reads(call) { end(call) } else { call.start }
 }
 
-/// The messages of one socket, from its calls in the order of their [`effect`].
-pub(super) fn messages(calls: &[&Call]) -> Vec<Message> {
-    let mut gathering = Gathering::default();
-    for call in calls {
-        gathering.push(call);
-    }
-    gathering.flush(None);
-    gathering.done
-}
-
-#[derive(Default)]
-struct Gathering {
-    done: Vec<Message>,
+/// Puts the messages of one socket together, from its calls in the order of their [`effect`].
+#[derive(Debug, Default)]
+pub(super) struct Gathering {
     current: Message,
     corked: bool,
     /// The next bytes belong to the last piece.
@@ -87,43 +104,46 @@ struct Gathering {
 }
 
 impl Gathering {
-    fn push(&mut self, call: &Call) {
+    /// Takes the next call; the message that it ends, if it ends one.
+    pub(super) fn push(&mut self, call: &Call) -> Option<Message> {
         if writes(call) {
-            self.write(call);
-        } else if reads(call) {
-            self.flush(Some(end(call)));
-        } else if call.kind == Kind::SetSockOpt
-            && call.asked == IPPROTO_TCP << 32 | TCP_CORK
-            && call.result == 0
-        {
+            return self.write(call);
+        }
+        if reads(call) {
+            return self.flush(Some(end(call)));
+        }
+        if call.kind == Kind::SetSockOpt && call.asked == IPPROTO_TCP << 32 | TCP_CORK && call.result == 0 {
             self.corked = call.flags != 0;
             self.joins &= self.corked;
         }
+        None
     }
 
-    fn write(&mut self, call: &Call) {
-        if !self.current.pieces.is_empty() && call.start > self.current.end.saturating_add_unsigned(TOGETHER)
-        {
-            self.flush(None);
-        }
+    /// The last message.
+    pub(super) fn finish(&mut self) -> Option<Message> {
+        self.flush(None)
+    }
+
+    fn write(&mut self, call: &Call) -> Option<Message> {
+        let is_apart = call.start > self.current.end.saturating_add_unsigned(TOGETHER);
+        let before = if is_apart { self.flush(None) } else { None };
         let bytes = call.result.unsigned_abs();
-        match self.current.pieces.last_mut() {
-            Some(last) if self.joins => last.bytes += bytes,
-            _ => self.current.pieces.push(Piece { stack: call.stack, kind: call.kind, bytes }),
+        if self.joins && self.current.pieces > 0 {
+            self.current.continue_piece(bytes);
+        } else {
+            self.current.begin_piece(call, bytes);
         }
         self.joins = self.corked || call.flags & MSG_MORE != 0;
         self.current.end = end(call);
+        before
     }
 
     /// The message is over; data came at `answer`, if that ended it.
-    fn flush(&mut self, answer: Option<i64>) {
+    fn flush(&mut self, answer: Option<i64>) -> Option<Message> {
         let mut message = std::mem::take(&mut self.current);
-        if message.pieces.is_empty() {
-            return;
-        }
         message.answered_after =
             answer.map(|answer| answer.saturating_sub(message.end).max(0).unsigned_abs());
-        self.done.push(message);
+        (message.pieces > 0).then_some(message)
     }
 }
 
@@ -153,10 +173,15 @@ mod tests {
         Call { asked: IPPROTO_TCP << 32 | TCP_CORK, ..call(Kind::SetSockOpt, at, 0, on) }
     }
 
+    fn messages(calls: &[Call]) -> Vec<Message> {
+        let mut gathering = Gathering::default();
+        let mut all: Vec<_> = calls.iter().filter_map(|call| gathering.push(call)).collect();
+        all.extend(gathering.finish());
+        all
+    }
+
     fn pieces(calls: &[Call]) -> Vec<Vec<u64>> {
-        let calls: Vec<&Call> = calls.iter().collect();
-        let bytes = |message: Message| message.pieces.iter().map(|piece| piece.bytes).collect();
-        messages(&calls).into_iter().map(bytes).collect()
+        messages(calls).into_iter().map(|message| message.sizes).collect()
     }
 
     #[test]
@@ -169,9 +194,22 @@ mod tests {
             call(Kind::Write, 9 * MS, 40, 0),
         ];
         assert_eq!(pieces(&calls), [vec![10, 20], vec![30], vec![40]]);
-        let first = &messages(&calls.iter().collect::<Vec<_>>())[0];
+        let first = &messages(&calls)[0];
         assert_eq!(first.answered_after, Some(MS.unsigned_abs()));
         assert!(first.is_split(1460) && !first.is_split(20), "a full last segment is not held");
+    }
+
+    #[test]
+    fn a_message_of_many_pieces_takes_no_more_memory() {
+        let calls: Vec<_> = (0..100_000)
+            .map(|at| Call { stack: at % 100, ..call(Kind::Send, i64::from(at) * 1000, 10, 0) })
+            .collect();
+        let [message] = &messages(&calls)[..] else { panic!("one message") };
+        assert_eq!(
+            (message.pieces, message.parts.len(), message.sizes.len()),
+            (100_000, MOST_PARTS, MOST_SIZES)
+        );
+        assert_eq!(message.parts[0], (0, Kind::Send, 1000));
     }
 
     #[test]

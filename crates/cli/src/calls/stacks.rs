@@ -1,0 +1,99 @@
+//! Call stacks to the line that somebody can be sent to.
+
+use tcpwhy_wire::calls::{Kind, Place};
+
+use super::sockets::{Nodelay, Watched};
+use super::{NODELAY, Recorded};
+
+/// Sources of libraries whose code is generated into a program: the line to change is further out.
+const FOREIGN: [&str; 3] = ["/rustc/", "/usr/include/", "/usr/lib/"];
+
+/// Characters told of a function's name.
+const LONGEST_NAME: usize = 60;
+
+impl Recorded {
+    /// Where to send somebody who wants to change a call: `server.c:118 in flush_chain()`, and who called that.
+    pub(super) fn site(&self, stack: u32) -> Option<(String, Vec<&str>)> {
+        let places: Vec<&Place> = self.reader.stack(stack).collect();
+        let at = places.iter().position(|place| is_own(place)).unwrap_or(0);
+        let (place, callers) = places.get(at..)?.split_first()?;
+        let names = callers.iter().map(|place| short(&place.function)).filter(|name| !name.is_empty());
+        Some((text(place), names.collect()))
+    }
+
+    /// Where a socket is written to, and what became of its `TCP_NODELAY`.
+    pub(super) fn place(&self, socket: &Watched) -> String {
+        let nodelay = self.nodelay_text(socket);
+        match socket.groups().first() {
+            Some((pattern, _)) => {
+                let calls = pattern.iter().map(|(stack, kind, calls)| self.calls_at(*stack, *kind, *calls));
+                format!("{}. {nodelay}", calls.collect::<Vec<_>>().join("; "))
+            }
+            None => format!("each message is one call. {nodelay}"),
+        }
+    }
+
+    /// `server.c:118 in flush_chain(), 6 send() calls a message`.
+    pub(super) fn calls_at(&self, stack: u32, kind: Kind, calls: usize) -> String {
+        let name = kind.name();
+        let calls = if calls == 1 {
+            format!("a {name}() call a message")
+        } else {
+            format!("{calls} {name}() calls a message")
+        };
+        match self.site(stack) {
+            Some((site, _)) => format!("{site}, {calls}"),
+            None => format!("{calls}, whose stack was not kept"),
+        }
+    }
+
+    /// What became of a socket's `TCP_NODELAY`, in words.
+    pub(super) fn nodelay_text(&self, socket: &Watched) -> String {
+        let at = |stack| {
+            self.site(stack).map_or_else(|| "a call whose stack was not kept".to_owned(), |(site, _)| site)
+        };
+        match socket.nodelay() {
+            Nodelay::Off { stack } => format!("TCP_NODELAY switched off at {}", at(stack)),
+            _ if self.about().fix == NODELAY => "TCP_NODELAY set by --fix".to_owned(),
+            Nodelay::Never => "TCP_NODELAY never set on this socket".to_owned(),
+            Nodelay::OtherSide => "TCP_NODELAY never set on this socket, only on the other side's".to_owned(),
+            Nodelay::Beginning => "TCP_NODELAY on from the beginning".to_owned(),
+            Nodelay::Set { stack, writes_before: 0 } => {
+                format!("TCP_NODELAY set at {}, before the first write", at(stack))
+            }
+            Nodelay::Set { stack, writes_before: 1 } => {
+                format!("TCP_NODELAY set at {}, but only after 1 write", at(stack))
+            }
+            Nodelay::Set { stack, writes_before } => {
+                format!("TCP_NODELAY set at {}, but only after {writes_before} writes", at(stack))
+            }
+        }
+    }
+}
+
+/// Whether somebody can be sent there.
+fn is_own(place: &Place) -> bool {
+    let has_line = !place.file.is_empty() && place.line > 0;
+    has_line && (place.script || !FOREIGN.iter().any(|start| place.file.starts_with(start)))
+}
+
+/// `server.c:118 in flush_chain()`, or as much of it as is known.
+fn text(place: &Place) -> String {
+    let Place { file, line, module, .. } = place;
+    let name = short(&place.function);
+    // Demangled names of C++ bring their arguments along.
+    let call = if name.contains('(') { name.to_owned() } else { format!("{name}()") };
+    let file = file.rsplit('/').next().unwrap_or(file);
+    match (file.is_empty() || *line == 0, name.is_empty()) {
+        (false, false) => format!("{file}:{line} in {call}"),
+        (false, true) => format!("{file}:{line}"),
+        (true, false) => format!("{call} in {module}"),
+        (true, true) => format!("{module}, no symbols"),
+    }
+}
+
+/// C++ names can be pages long.
+fn short(name: &str) -> &str {
+    let end = name.char_indices().nth(LONGEST_NAME).map_or(name.len(), |(at, _)| at);
+    &name[..end]
+}

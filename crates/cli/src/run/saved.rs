@@ -1,0 +1,76 @@
+//! The recording as a file: a nameless one that is analysed, and the one that was asked for.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use rustix::fs::fstat;
+use tcpwhy_wire::calls::Recording;
+use tempfile::NamedTempFile;
+
+use super::packets::Packets;
+use super::symbols;
+use crate::calls::save::save;
+
+/// A recording, in a file that goes when this does.
+pub(super) struct Saved(NamedTempFile);
+
+impl Saved {
+    /// Ends the capture, and looks up what only this machine knows.
+    pub(super) fn new(mut recording: Recording, packets: Option<Packets>) -> io::Result<Self> {
+        let tracks = packets.map(Packets::finish).transpose().unwrap_or_else(|error| {
+            recording.about.no_packets = format!("Its packets could not be captured: {error}.");
+            None
+        });
+        symbols::resolve(&mut recording);
+        let mut file = NamedTempFile::new()?;
+        save(&mut recording, tracks.unwrap_or_default(), BufWriter::new(file.as_file_mut()))?;
+        Ok(Self(file))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+/// The file that was asked for. It is open from the beginning and stays as it is until there is something to put into it.
+pub(super) struct Destination {
+    path: PathBuf,
+    file: File,
+}
+
+impl Destination {
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+        let file = file.with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Self { path: path.to_owned(), file })
+    }
+
+    /// Replaces what is in it.
+    pub(super) fn take(self, saved: &Saved) -> Result<()> {
+        let Self { path, file } = self;
+        copy(saved, file).with_context(|| format!("cannot write {}", path.display()))
+    }
+}
+
+fn copy(saved: &Saved, mut file: File) -> io::Result<()> {
+    let mut from = File::open(saved.path())?;
+    // /dev/stdout may be a file with the command's output, which goes on behind that.
+    if is_stdout(&file)? {
+        io::copy(&mut from, &mut io::stdout().lock())?;
+        return io::stdout().flush();
+    }
+    if file.metadata()?.is_file() {
+        file.set_len(0)?;
+    }
+    io::copy(&mut from, &mut file).map(drop)
+}
+
+fn is_stdout(file: &File) -> io::Result<bool> {
+    // There may be none.
+    let Ok(stdout) = fstat(io::stdout().as_fd()) else { return Ok(false) };
+    let file = fstat(file)?;
+    Ok((file.st_dev, file.st_ino) == (stdout.st_dev, stdout.st_ino))
+}
