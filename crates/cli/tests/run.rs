@@ -100,6 +100,21 @@ fn joined_writes_are_no_fault() {
 }
 
 #[test]
+fn corks_can_be_taken_off() {
+    let held = watch("corks", &[], &[]);
+    assert_eq!(held.status, Some(0), "{}", held.report);
+    assert_eq!(held.stdout, "cork held, in the kernel 1\nmore held\nmessage held\n");
+    let cured = watch("corks", &["--fix", "cork-off"], &[]);
+    assert_eq!(cured.status, Some(0), "{}", cured.report);
+    assert_eq!(cured.stdout, "cork sent, in the kernel 0\nmore sent\nmessage sent\n");
+    assert_says(&cured, "With --fix cork-off.\n");
+    // What the program joined is no longer joined, and told so: two writes a message, of those that two make.
+    let joined = watch("joined", &["--fix", "cork-off"], &[]);
+    assert_eq!(joined.status, Some(0), "{}", joined.report);
+    assert_says(&joined, "split-write: 2 of 5 messages");
+}
+
+#[test]
 fn every_thread_is_watched() {
     let ran = watch("threads", &["--top", "100"], &[]);
     assert_eq!(ran.status, Some(0), "{}", ran.report);

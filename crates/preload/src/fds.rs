@@ -11,7 +11,11 @@ const MOST: usize = 1 << 16;
 const UNKNOWN: u64 = 0;
 const NO_TCP: u64 = 1;
 
-/// For each descriptor [`UNKNOWN`], [`NO_TCP`] or its socket's cookie and 1 more. The kernel's cookies begin at 1.
+/// The program believes that the socket is corked. No cookie is that large.
+const CORKED: u64 = 1 << 63;
+
+/// For each descriptor [`UNKNOWN`], [`NO_TCP`] or its socket's cookie and 1 more, with [`CORKED`]. The kernel's cookies
+/// begin at 1.
 static FDS: [AtomicU64; MOST] = [const { AtomicU64::new(UNKNOWN) }; MOST];
 
 fn entry(fd: c_int) -> Option<&'static AtomicU64> {
@@ -30,8 +34,21 @@ pub(crate) fn tcp(fd: c_int) -> u64 {
     match entry.load(Ordering::Relaxed) {
         UNKNOWN => learn(fd),
         NO_TCP => 0,
-        known => known - 1,
+        known => (known & !CORKED) - 1,
     }
+}
+
+/// Remembers for a TCP socket whether the program believes that it is corked. Later copies of the descriptor know it too.
+pub(crate) fn cork(fd: c_int, corked: bool) {
+    if let Some(entry) = entry(fd) {
+        let mark = if corked { CORKED } else { 0 };
+        entry.store(entry.load(Ordering::Relaxed) & !CORKED | mark, Ordering::Relaxed);
+    }
+}
+
+/// Whether it does.
+pub(crate) fn is_corked(fd: c_int) -> bool {
+    entry(fd).is_some_and(|entry| entry.load(Ordering::Relaxed) & CORKED != 0)
 }
 
 /// Asks the kernel what a descriptor is, and says so in the recording where it is a TCP socket.

@@ -20,9 +20,13 @@ use kind::Kind;
 use stack::frame;
 use sys::Real;
 
-/// Defines functions of the C library. `|call|` names what calls the real one with the same arguments.
+/// Defines functions of the C library. `|call|` names what calls the real one with the same arguments, but for one that may
+/// be changed before.
 macro_rules! hooks {
-    ($($name:ident($($argument:ident: $type:ty),*) -> $result:ty, |$call:ident| $body:expr;)*) => {$(
+    ($(
+        $name:ident($($argument:ident: $type:ty),*) -> $result:ty, $($changed:ident = $value:expr,)?
+        |$call:ident| $body:expr;
+    )*) => {$(
         #[doc = concat!("Stands before the C library's `", stringify!($name), "`.")]
         ///
         /// # Safety
@@ -41,6 +45,7 @@ macro_rules! hooks {
             };
             // SAFETY: the C library's function of this name has this type.
             let real = unsafe { core::mem::transmute::<*mut c_void, Function>(real) };
+            $(let $changed = $value;)?
             // SAFETY: with the program's own arguments.
             let $call = || unsafe { real($($argument),*) };
             $body
@@ -118,14 +123,17 @@ hooks! {
         Begun::traced(Kind::Write, fd, 0).make(|| size as u64, call);
     writev(fd: c_int, iov: *const c_void, count: c_int) -> isize, |call|
         Begun::traced(Kind::Writev, fd, 0).make(|| of_list(iov, count), call);
-    send(fd: c_int, buffer: *const c_void, size: usize, flags: c_int) -> isize, |call|
+    send(fd: c_int, buffer: *const c_void, size: usize, flags: c_int) -> isize, flags = fix::sent(fd, flags), |call|
         Begun::traced(Kind::Send, fd, flags).make(|| size as u64, call);
     sendto(
         fd: c_int, buffer: *const c_void, size: usize, flags: c_int, to: *const c_void, to_len: u32
-    ) -> isize, |call| Begun::traced(Kind::SendTo, fd, flags).make(|| size as u64, call);
-    sendmsg(fd: c_int, message: *const c_void, flags: c_int) -> isize, |call|
+    ) -> isize, flags = fix::sent(fd, flags), |call|
+        Begun::traced(Kind::SendTo, fd, flags).make(|| size as u64, call);
+    sendmsg(fd: c_int, message: *const c_void, flags: c_int) -> isize, flags = fix::sent(fd, flags), |call|
         Begun::traced(Kind::SendMsg, fd, flags).make(|| of_message(message), call);
-    sendmmsg(fd: c_int, first: *mut c_void, count: c_uint, flags: c_int) -> c_int, |call|
+    sendmmsg(
+        fd: c_int, first: *mut c_void, count: c_uint, flags: c_int
+    ) -> c_int, flags = fix::sent(fd, flags), |call|
         many(Begun::traced(Kind::SendMmsg, fd, flags), first, call);
     sendfile(out: c_int, from: c_int, offset: *mut i64, size: usize) -> isize, |call|
         Begun::traced(Kind::Sendfile, out, 0).make(|| size as u64, call);
@@ -133,7 +141,8 @@ hooks! {
         Begun::traced(Kind::Sendfile, out, 0).make(|| size as u64, call);
     splice(
         from: c_int, from_offset: *mut i64, to: c_int, to_offset: *mut i64, size: usize, flags: c_uint
-    ) -> isize, |call| Begun::traced(Kind::Splice, to, 0).make(|| size as u64, call);
+    ) -> isize, flags = fix::spliced(to, flags), |call|
+        Begun::traced(Kind::Splice, to, 0).make(|| size as u64, call);
 
     read(fd: c_int, buffer: *mut c_void, size: usize) -> isize, |call|
         Begun::plain(Kind::Read, fd, 0).read(size, call);
@@ -165,6 +174,13 @@ hooks! {
     setsockopt(fd: c_int, level: c_int, name: c_int, value: *const c_void, len: u32) -> c_int, |call| {
         let begun = Begun::traced(Kind::SetSockOpt, fd, 0);
         setting(begun, (level, name), (value, len), call)
+    };
+    getsockopt(fd: c_int, level: c_int, name: c_int, value: *mut c_void, len: *mut u32) -> c_int, |call| {
+        let result = call();
+        if result == 0 {
+            fix::answer(fd, (level, name), (value, len));
+        }
+        result
     };
     shutdown(fd: c_int, how: c_int) -> c_int, |call|
         Begun::plain(Kind::Shutdown, fd, how).make(|| 0, || call() as isize) as c_int;
@@ -268,6 +284,10 @@ fn setting(
     let cookie = fds::tcp(begun.fd);
     if cookie == 0 {
         return call();
+    }
+    // The kernel does not hear of it, so it is no call.
+    if fix::keeps(begun.fd, (level, name), (value, len)) {
+        return 0;
     }
     let start = sys::now();
     let result = call();

@@ -10,8 +10,11 @@ pub(crate) const SO_PROTOCOL: c_int = 38;
 pub(crate) const SO_COOKIE: c_int = 57;
 pub(crate) const IPPROTO_TCP: c_int = 6;
 pub(crate) const TCP_NODELAY: c_int = 1;
+pub(crate) const TCP_CORK: c_int = 3;
 pub(crate) const TCP_INFO: c_int = 11;
 pub(crate) const TCP_QUICKACK: c_int = 12;
+pub(crate) const MSG_MORE: c_int = 0x8000;
+pub(crate) const SPLICE_F_MORE: u32 = 4;
 pub(crate) const F_DUPFD: c_int = 0;
 pub(crate) const F_DUPFD_CLOEXEC: c_int = 1030;
 pub(crate) const EINPROGRESS: c_int = 115;
@@ -81,16 +84,29 @@ unsafe extern "C" {
         offset: i64,
     ) -> *mut c_void;
     pub(crate) fn madvise(at: *mut c_void, len: usize, advice: c_int) -> c_int;
-    pub(crate) fn getsockopt(
-        fd: c_int,
-        level: c_int,
-        name: c_int,
-        value: *mut c_void,
-        len: *mut u32,
-    ) -> c_int;
     pub(crate) fn getsockname(fd: c_int, address: *mut c_void, len: *mut u32) -> c_int;
     pub(crate) fn getpeername(fd: c_int, address: *mut c_void, len: *mut u32) -> c_int;
     pub(crate) fn fileno(stream: *mut c_void) -> c_int;
+}
+
+/// The C library's `getsockopt`.
+///
+/// # Safety
+/// As that.
+pub(crate) unsafe fn getsockopt(
+    fd: c_int,
+    level: c_int,
+    name: c_int,
+    value: *mut c_void,
+    len: *mut u32,
+) -> c_int {
+    type Function = unsafe extern "C" fn(c_int, c_int, c_int, *mut c_void, *mut u32) -> c_int;
+    static REAL: Real = Real::new(c"getsockopt");
+    let Some(real) = REAL.get() else {
+        return -1;
+    };
+    // SAFETY: the C library's function of this name has this type; the rest is the caller's promise.
+    unsafe { core::mem::transmute::<*mut c_void, Function>(real)(fd, level, name, value, len) }
 }
 
 /// The next function of a name behind this library's own.

@@ -30,7 +30,7 @@ impl Recorded {
     }
 
     fn head(&self, out: &mut impl Write) -> io::Result<()> {
-        let About { lost, interrupted, programs, unseen, recorder, .. } = self.about();
+        let About { lost, interrupted, programs, fix, unseen, recorder, .. } = self.about();
         let calls = self.sockets.iter().map(|socket| socket.calls).sum();
         writeln!(
             out,
@@ -40,6 +40,9 @@ impl Recorded {
             count(self.sockets.len() as u64, "TCP socket"),
             count(*programs, "program")
         )?;
+        if !fix.is_empty() {
+            writeln!(out, "With --fix {}.", plain(fix))?;
+        }
         match (unseen.as_str(), programs) {
             ("", 0) => writeln!(
                 out,

@@ -54,8 +54,12 @@ Examples:
   Both, one after the other:
       tcpwhy run --fix nodelay --compare -- ./benchmark
 
+  Keep it, and look at it elsewhere:
+      tcpwhy run --record slow.pcapng -- ./server
+      tcpwhy slow.pcapng
+
 Exit status: that of the command, 128 + n if signal n ended it; 1 if the command succeeded and
---fail-on found what it names; 2 if nothing was run, or the report could not be written.";
+--fail-on found what it names; 2 if nothing was run, or the report or the recording could not be written.";
 
 /// Bytes of a report that are written at once.
 const REPORT: usize = 1 << 20;
@@ -66,6 +70,7 @@ const UNWRITTEN: &str = "cannot write the report";
 enum Cure {
     Nodelay,
     Quickack,
+    CorkOff,
 }
 
 /// `tcpwhy run`.
@@ -76,7 +81,10 @@ pub(crate) struct Args {
     #[arg(last = true, required = true, value_name = "CMD", value_hint = ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
 
-    /// Set TCP_NODELAY on every connection, or TCP_QUICKACK around every read: nodelay, quickack
+    /// Try a cure: nodelay, quickack, cork-off
+    ///
+    /// TCP_NODELAY on every connection, TCP_QUICKACK around every read, or no TCP_CORK and MSG_MORE, whatever the program
+    /// says.
     #[arg(long, value_enum, value_name = "FIX", hide_possible_values = true)]
     fix: Option<Cure>,
 
@@ -108,6 +116,12 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 
+    /// terminal, or json for programs
+    ///
+    /// The object that `tcpwhy FILE --format json` prints, with the calls in it: docs/report-format.md.
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = Format::Terminal)]
+    format: Format,
+
     /// Sockets to print, those with most split messages first
     #[arg(long, value_name = "N", default_value_t = 5)]
     top: usize,
@@ -129,7 +143,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let out = BufWriter::with_capacity(REPORT, out);
     let asked =
         Asked { filter: None, connection: None, whatif: When::Auto, top: args.top, fail_on: &args.fail_on };
-    let mut results = Results::new(asked, Printer::new(out, Format::Terminal, options)?);
+    let mut results = Results::new(asked, Printer::new(out, args.format, options)?);
     if args.compare {
         results.printer.heading("Without the fix:").context(UNWRITTEN)?;
         once(args, None, &mut results)?;
@@ -159,7 +173,8 @@ fn once(args: &Args, cure: Option<Cure>, results: &mut Results<'_, impl Write>) 
     recording.about.recorder = "tcpwhy run".to_owned();
     recording.about.fix = cure.map(Cure::name).unwrap_or_default();
     recording.about.unseen = program::why_unseen(program).unwrap_or_default();
-    let saved = Saved::new(recording, packets).context("cannot keep the recording")?;
+    let saved = Saved::new(recording, packets)
+        .with_context(|| format!("cannot keep the recording in {}", std::env::temp_dir().display()))?;
     match results.file(saved.path(), Some("the command's packets"), &Stop::default()) {
         Ok(()) => Ok((child::code(status), saved)),
         Err(Trouble::Output(error)) => Err(error).context(UNWRITTEN),
@@ -172,6 +187,7 @@ impl Cure {
         match self {
             Self::Nodelay => Fix::Nodelay,
             Self::Quickack => Fix::Quickack,
+            Self::CorkOff => Fix::CorkOff,
         }
     }
 

@@ -1,21 +1,23 @@
 //! The recording as a file: a nameless one that is analysed, and the one that was asked for.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Write};
-use std::os::fd::AsFd;
+use std::io::{self, BufWriter, Seek, Write};
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use rustix::fs::fstat;
 use tcpwhy_wire::calls::Recording;
-use tempfile::NamedTempFile;
 
 use super::packets::Packets;
 use super::symbols;
 use crate::calls::save::save;
 
-/// A recording, in a file that goes when this does.
-pub(super) struct Saved(NamedTempFile);
+/// A recording, in a file without a name: nothing is left of it, however this process ends.
+pub(super) struct Saved {
+    file: File,
+    path: PathBuf,
+}
 
 impl Saved {
     /// Ends the capture, and looks up what only this machine knows.
@@ -25,13 +27,15 @@ impl Saved {
             None
         });
         symbols::resolve(&mut recording);
-        let mut file = NamedTempFile::new()?;
-        save(&mut recording, tracks.unwrap_or_default(), BufWriter::new(file.as_file_mut()))?;
-        Ok(Self(file))
+        let file = tempfile::tempfile()?;
+        save(&mut recording, tracks.unwrap_or_default(), BufWriter::new(&file))?;
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd()).into();
+        Ok(Self { file, path })
     }
 
+    /// By this path it can be opened as long as this is there.
     pub(super) fn path(&self) -> &Path {
-        self.0.path()
+        &self.path
     }
 }
 
@@ -56,7 +60,8 @@ impl Destination {
 }
 
 fn copy(saved: &Saved, mut file: File) -> io::Result<()> {
-    let mut from = File::open(saved.path())?;
+    let mut from = &saved.file;
+    from.rewind()?;
     // /dev/stdout may be a file with the command's output, which goes on behind that.
     if is_stdout(&file)? {
         io::copy(&mut from, &mut io::stdout().lock())?;

@@ -25,6 +25,8 @@ pub enum Fix {
     Nodelay,
     /// `TCP_QUICKACK` before and after each read.
     Quickack,
+    /// Neither `TCP_CORK` nor `MSG_MORE`, whatever the program says.
+    CorkOff,
 }
 
 /// A recording that goes on.
@@ -62,6 +64,7 @@ impl Recorder {
         match fix {
             Some(Fix::Nodelay) => command.env("TCPWHY_FIX", "nodelay"),
             Some(Fix::Quickack) => command.env("TCPWHY_FIX", "quickack"),
+            Some(Fix::CorkOff) => command.env("TCPWHY_FIX", "cork-off"),
             None => command.env_remove("TCPWHY_FIX"),
         };
     }
