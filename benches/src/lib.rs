@@ -1,5 +1,6 @@
-//! Large captures with known contents to measure speed with, and what the lab's emulated link is measured by.
+//! Large captures with known contents to measure speed with, and what the emulated link and the recorder of calls are measured by.
 
+pub mod calls;
 pub mod compare;
 pub mod generate;
 pub mod link;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, ensure};
 use clap::{Parser, Subcommand};
+use tcpwhy_benches::calls::{self, Deed};
 use tcpwhy_benches::compare::{self, Clock, Options};
 use tcpwhy_benches::generate;
 use tcpwhy_benches::link;
@@ -63,6 +64,11 @@ enum Verb {
         #[arg(long, default_value = TCPWHY)]
         tool: PathBuf,
     },
+    /// What a recorded call costs, beside strace
+    Recorder,
+    /// What the recorder is measured by
+    #[command(hide = true)]
+    Do { deed: Deed, calls: u32 },
 }
 
 fn main() -> Result<()> {
@@ -77,6 +83,8 @@ fn main() -> Result<()> {
         }
         Some(Verb::Link) => link::bench(),
         Some(Verb::Live { tool }) => live::bench(&tool),
+        Some(Verb::Recorder) => calls::bench(),
+        Some(Verb::Do { deed, calls }) => calls::play(deed, calls),
     }
 }
 
@@ -88,5 +96,6 @@ fn bench() -> Result<()> {
     let tcpwhy = Path::new(TCPWHY);
     compare::compare(&Options { dir, tcpwhy, without: &[], only: &[], clock: Clock::Wall })?;
     link::bench()?;
-    live::bench(tcpwhy)
+    live::bench(tcpwhy)?;
+    calls::bench()
 }

@@ -11,10 +11,11 @@ use std::io::{self, Read};
 use arbitrary::Unstructured;
 use tcpwhy_diagnose::sockets::{self, Kind};
 use tcpwhy_diagnose::{Analyzer, CaptureInfo};
-use tcpwhy_wire::container::{self, Frame, LinkType, Opened};
+use tcpwhy_wire::calls;
+use tcpwhy_wire::container::{self, Frame, Item, LinkType, Opened};
 use tcpwhy_wire::decode::{Tally, decode as decode_frame};
 use tcpwhy_wire::sockets::{Info, Listing};
-use tcpwhy_wire::text::{self, Item};
+use tcpwhy_wire::text::{self, Item as InText};
 use tcpwhy_wire::{Packet, Transport};
 
 /// Bytes read of one input. A few compressed bytes stand for gigabytes, which cost time and show nothing new.
@@ -42,6 +43,40 @@ pub fn container(data: &[u8]) {
     assert!(notes.iter().all(|note| note.ends_with('.')), "{notes:?}");
     let kind = reader.kind().to_owned();
     diagnose(&packets, CaptureInfo { kind, frames: number, notes, has_date: true, ..CaptureInfo::default() });
+}
+
+/// Any bytes as a capture file with recorded calls: all are read, in memory that the file does not choose.
+pub fn calls(data: &[u8]) {
+    // Compressed, a few bytes stand for gigabytes.
+    let Ok(Opened::Capture(mut file)) = container::open(data) else { return };
+    if file.kind() != "pcapng" {
+        return;
+    }
+    let mut reader = calls::Reader::default();
+    let mut taken = 0_u64;
+    let mut take = |reader: &mut calls::Reader, time| {
+        while let Some(call) = reader.call_by(time) {
+            taken += 1;
+            assert!(call.start >= 0 && call.start.checked_add_unsigned(call.took).is_some(), "{call:?}");
+            assert!(call.socket > 0);
+            assert!(call.stack == 0 || reader.stack(call.stack).count() <= 256);
+        }
+    };
+    let mut items = 0;
+    while let Some(item) = file.next_item() {
+        match item {
+            Item::Frame(frame) => take(&mut reader, frame.time),
+            Item::Calls(block) => reader.take(block),
+        }
+        items += 1;
+        for socket in reader.sockets() {
+            assert!(socket.cookie > 0);
+        }
+    }
+    take(&mut reader, i64::MAX);
+    // 72 bytes a call: however a file counts its items, there are no more than fit.
+    assert!(taken <= data.len() as u64 / 72 && items >= file.frames());
+    assert!(reader.notes().iter().all(|note| note.ends_with('.')));
 }
 
 /// Any bytes as a listing of sockets, and as a kernel's struct: each socket judged.
@@ -87,12 +122,12 @@ pub fn text(data: &[u8]) {
     let mut open: Option<(Vec<Packet>, bool)> = None;
     for item in text::Reader::new(data.take(MOST)) {
         match item {
-            Item::Start(start) => {
+            InText::Start(start) => {
                 assert!(start.line >= 1);
                 assert!(open.replace((Vec::new(), start.has_date)).is_none(), "a capture inside a capture");
             }
-            Item::Packet(packet) => open.as_mut().expect("a packet outside a capture").0.push(packet),
-            Item::End(end) => {
+            InText::Packet(packet) => open.as_mut().expect("a packet outside a capture").0.push(packet),
+            InText::End(end) => {
                 let (packets, has_date) = open.take().expect("an end without a beginning");
                 assert!(packets.iter().all(|packet| packet.number <= end.packets));
                 let (names, notes) = (end.names, end.notes);

@@ -82,7 +82,7 @@ fn run(name: &str, target: fn(&[u8]), input: &[u8]) {
     }
 }
 
-/// The seeds, then `rounds` mutations; all five targets together take some ten seconds on two processors.
+/// The seeds, then `rounds` mutations; all six targets together take some ten seconds on two processors.
 fn fuzz(name: &str, target: fn(&[u8]), rounds: usize) {
     let seeds = seeds(name);
     for seed in &seeds {
@@ -100,6 +100,11 @@ fn fuzz(name: &str, target: fn(&[u8]), rounds: usize) {
 #[test]
 fn container() {
     fuzz("container", tcpwhy_fuzz::container, 500_000);
+}
+
+#[test]
+fn calls() {
+    fuzz("calls", tcpwhy_fuzz::calls, 500_000);
 }
 
 #[test]
