@@ -63,13 +63,19 @@ fn print(
     let Some(recorded) = recorded else {
         return terminal::write(out, source, options);
     };
-    // Calls alone need no analysis of nothing.
-    let no_packets = &recorded.about().no_packets;
-    if source.capture().packets > 0 {
+    let capture = source.capture();
+    if capture.packets > 0 {
         terminal::write(out, source, options)?;
         writeln!(out)?;
-    } else if !no_packets.is_empty() && !recorded.sockets.is_empty() {
+        return recorded.print(options.top, out);
+    }
+    // Calls alone need no analysis of nothing.
+    let no_packets = &recorded.about().no_packets;
+    if !no_packets.is_empty() && !recorded.sockets.is_empty() {
         writeln!(out, "{}\n", plain(no_packets))?;
+    }
+    for note in &capture.notes {
+        writeln!(out, "{}\n", plain(note))?;
     }
     recorded.print(options.top, out)
 }

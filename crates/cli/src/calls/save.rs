@@ -101,13 +101,10 @@ impl Playing {
     fn advance(&mut self, ends: &Ends) {
         self.next = None;
         while let Some(frame) = self.reader.as_mut().and_then(Reader::next_frame) {
-            let is_wanted = |packet: Packet| {
-                packet.tcp().is_some() && ends.contains(&(packet.source, packet.destination))
-            };
-            if decode(&frame, 1).is_ok_and(is_wanted) {
+            if let Some(headers) = decode(&frame, 1).ok().and_then(|packet| headers(&packet, ends)) {
                 (self.next, self.original_len) = (Some(frame.time), frame.original_len);
                 self.data.clear();
-                self.data.extend_from_slice(frame.data);
+                self.data.extend_from_slice(&frame.data[..headers.min(frame.data.len())]);
                 return;
             }
         }
@@ -124,6 +121,12 @@ impl Playing {
         };
         writer.frame(&frame, "")
     }
+}
+
+/// How long the headers of a packet are, if it belongs to one of the connections. What people say to each other is not saved.
+fn headers(packet: &Packet, ends: &Ends) -> Option<usize> {
+    let tcp = packet.tcp().filter(|_| ends.contains(&(packet.source, packet.destination)))?;
+    Some(packet.frame_len.saturating_sub(tcp.payload_len) as usize)
 }
 
 fn earliest(playing: &[Playing]) -> Option<(usize, i64)> {

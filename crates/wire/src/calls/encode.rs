@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use super::layout::{
-    CALL, DEEPEST, HEADER, LONGEST_TEXT, MAGIC, MOST_BYTES, NODELAY, PLACE, SCRIPT, SOCKET, STACK, Section,
-    about,
+    CALL, DEEPEST, HEADER, LONGEST_TEXT, MAGIC, MOST_BYTES, MOST_BYTES_OF_CALLS, NODELAY, PLACE, SCRIPT,
+    SOCKET, STACK, Section, about,
 };
 use super::{About, Call, Place, Recording, Socket};
 use crate::container::cut;
@@ -46,7 +46,7 @@ impl<'a> Calls<'a> {
     /// the packet that was captured at `time`.
     pub fn by(&mut self, time: i64) -> Option<Vec<u8>> {
         self.0.first().filter(|call| call.start <= time)?;
-        let (now, later) = self.0.split_at(self.0.len().min((MOST_BYTES - HEADER) / CALL));
+        let (now, later) = self.0.split_at(self.0.len().min((MOST_BYTES_OF_CALLS - HEADER) / CALL));
         self.0 = later;
         let mut blocks = Blocks::default();
         blocks.begin(Section::Calls, CALL);

@@ -9,6 +9,9 @@ pub(super) const HEADER: usize = 16;
 /// Bytes that a block's items may have. A reader holds one block, and Wireshark passes over blocks of up to 16 MiB.
 pub(super) const MOST_BYTES: usize = 64 * 1024;
 
+/// The same of calls: as many are lost where a file is cut.
+pub(super) const MOST_BYTES_OF_CALLS: usize = 8 * 1024;
+
 /// What a block holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
