@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use tcpwhy_wire::calls::Write;
 use tcpwhy_wire::{Names, Packet, TcpFlags, Transport};
 
 use crate::diagnosis::Diagnosis;
@@ -104,6 +105,19 @@ impl Analyzer {
             for (number, packet) in batch.iter().enumerate() {
                 self.take(packet, tags[number], guesses[number]);
             }
+        }
+    }
+
+    /// Takes what a program wrote, where its calls were recorded on the machine of the capture: the ledger then knows when
+    /// there was something to send. Writes and packets come in the order of their times; a write to a connection of which
+    /// no packet has come tells nothing.
+    pub fn push_write(&mut self, write: &Write) {
+        let (key, from) = Key::between(write.from, write.to, false);
+        let tag = self.table.tag(&key);
+        let guess = self.table.probe(tag);
+        if let Some(index) = self.table.find(&key, tag, guess) {
+            let at = write.at.clamp(self.epoch - FARTHEST, self.epoch + FARTHEST);
+            self.table.get_mut(index).connection.note_write(from, &Write { at, ..*write });
         }
     }
 

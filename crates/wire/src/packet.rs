@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// A host: an IPv6 address, an IPv4 address in its v4-mapped form (RFC 4291 section 2.5.5.2), or a host
 /// that a text capture knows only by name (see [`Names`]).
@@ -118,6 +118,12 @@ pub struct Socket {
     pub address: Address,
     /// The TCP or UDP port; 0 where a text capture names none.
     pub port: u16,
+}
+
+impl From<SocketAddr> for Socket {
+    fn from(socket: SocketAddr) -> Self {
+        Self { address: socket.ip().into(), port: socket.port() }
+    }
 }
 
 /// One TCP segment or UDP datagram.

@@ -11,7 +11,7 @@ use super::fact::{Cause, End, Fact, Facts, Wait};
 use super::half::{Acked, Half, NEVER, Small, UNKNOWN};
 use super::handshake::client_by_port;
 use super::rhythm::{MESSAGE_GAP, RHYTHM_RUN, Rhythm};
-use super::sending::Sending;
+use super::sending::Rare;
 use super::sequence;
 use super::table::Key;
 
@@ -59,8 +59,8 @@ pub struct Connection {
     pub(crate) burst_from: [u32; 2],
     /// The low half of what had been ACKed of it when it sent last.
     pub(crate) sent_acked: [u32; 2],
-    /// What the senders did with their windows; nothing on most connections.
-    pub(crate) sending: Option<Box<[Sending; 2]>>,
+    /// What few connections have.
+    pub(crate) rare: Option<Box<Rare>>,
     /// By whom data was last sent: an [`End`], in one byte.
     last_speaker: u8,
 }
@@ -86,7 +86,7 @@ impl Connection {
             exchanges: Exchanges::default(),
             burst_from: [0; 2],
             sent_acked: [0; 2],
-            sending: None,
+            rare: None,
             last_speaker: 0,
         }
     }
@@ -338,9 +338,11 @@ impl Connection {
         let gap = now - half.sent_at;
         let clocked = self.clocked_gap(from);
         self.note_arrival(from, now, gap, len);
+        self.take_writes(from, seq, end, now, full);
         let half = &self.halves[from];
         let at_rate = gap <= clocked || self.is_at_rate(from, gap, len);
-        let flowing = half.last_full && at_rate && !half.is_repairing();
+        let is_late = gap > PROMPT && self.was_completed(from, now);
+        let flowing = half.last_full && at_rate && !half.is_repairing() && !is_late;
         if flowing {
             self.flow_on(from, now, number, facts);
         } else {
@@ -459,8 +461,9 @@ impl Connection {
         if !full {
             half.small = Small::sent(end, len, number, now);
         }
-        if let Some(sending) = &mut self.sending {
-            sending[from].tails.sent(half.in_flight(), half.retransmitted(), before.0);
+        let (out, retransmitted) = (half.in_flight(), half.retransmitted());
+        if let Some(sending) = self.known_sending(from) {
+            sending.tails.sent(out, retransmitted, before.0);
         }
         self.note_departure(from, now, len);
         if before.0 >= MESSAGE_GAP && !full {

@@ -96,6 +96,13 @@ impl Wait {
 pub enum Fact {
     /// A sender's wait, resolved.
     Wait(Wait),
+    /// What Nagle's algorithm held, of which it was recorded when it was written: no more than this is left to the end.
+    Hold {
+        /// From the write on.
+        wait: Wait,
+        /// From when on only the receiver's delayed ACK was missing.
+        late: i64,
+    },
     /// Data left `end` and was travelling to the receiver and its ACK back to the capture point.
     InFlight {
         /// The sender.

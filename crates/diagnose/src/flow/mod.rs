@@ -25,5 +25,6 @@ pub(crate) mod table;
 pub(crate) mod tail;
 pub(crate) mod trouble;
 pub(crate) mod udp;
+mod written;
 
 pub use connection::Connection;

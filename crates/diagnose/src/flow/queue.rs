@@ -62,7 +62,7 @@ impl Connection {
     #[inline]
     pub(crate) fn may_be_queued(&self, end: End) -> bool {
         let half = &self.halves[end];
-        half.rtt.saturating_sub(half.part) >= LONG_QUEUE || self.sending.is_some()
+        half.rtt.saturating_sub(half.part) >= LONG_QUEUE || self.sending(end).is_some()
     }
 
     /// Takes a round trip of `end`'s data that packet `number` has just ended with an ACK for so many `bytes`, of
@@ -87,7 +87,7 @@ impl Connection {
         let queued = half.rtt - half.part_or_zero();
         let is_long = queued >= LONG_QUEUE.max(base);
         let (round_trip, acked, was_alone) = (half.rtt, half.acked, half.sample_alone);
-        if !is_long && self.sending.is_none() {
+        if !is_long && self.sending(end).is_none() {
             return;
         }
         let queue = &mut self.sending_mut(end).queue;

@@ -6,7 +6,7 @@
 
 use super::connection::{Connection, JITTER_SHARE, PROMPT, RELEASE_TOLERANCE};
 use super::fact::{Cause, End, Fact, Facts, Wait};
-use super::half::NEVER;
+use super::half::{NEVER, UNKNOWN};
 use super::rhythm::MESSAGE_GAP;
 
 /// A pause of a server's counts from an ACK on that passed earlier than this share of the round trip to the sender: a later
@@ -108,6 +108,15 @@ impl Connection {
         if !full && !may_be_probe && self.defies_nagle(from, now) {
             self.halves[from].nodelay = NODELAY_PROOF;
         }
+        if self.is_just_written(from, now) {
+            return self.speaks_freely(from, now, number, false, full, facts);
+        }
+        if (full || !freed) && self.was_completed(from, now) && self.halves[from].in_flight() > 0 {
+            let wait = self.wait(Cause::NagleHold, from, self.halves[from].sent_at, now, number);
+            // No ACK has freed it.
+            facts.take(Fact::Hold { wait, late: now });
+            return false;
+        }
         let half = &self.halves[from];
         let room = self.known_edge(from).saturating_sub(half.next);
         let no_room = half.scale_known && room < u64::from(len.min(half.full_size()));
@@ -123,23 +132,39 @@ impl Connection {
         } else if freed && self.was_stopped(from, full) {
             self.publish_congestion_wait(from, now, number, len, full, facts);
         } else {
-            self.begun(from, now);
-            if !freed {
-                self.note_idle_ack(from);
-                if self.note_cork(from, now, number, full, facts) {
-                    return false;
-                }
-            }
-            self.note_answer(from, now, number, facts);
-            return true;
+            return self.speaks_freely(from, now, number, freed, full, facts);
         }
         false
+    }
+
+    /// The segment that leaves now waited for its program, or for the end of its cork. True if for its program.
+    fn speaks_freely(
+        &mut self,
+        from: End,
+        now: i64,
+        number: u64,
+        freed: bool,
+        full: bool,
+        facts: &mut impl Facts,
+    ) -> bool {
+        self.begun(from, now);
+        if !freed {
+            self.note_idle_ack(from);
+            if self.note_cork(from, now, number, full, facts) {
+                return false;
+            }
+        }
+        self.note_answer(from, now, number, facts);
+        true
     }
 
     /// Whether `end`, which goes on after an ACK, had stopped although it had more to send. What it sent last was not
     /// pushed; or a full segment leaves, before or behind which nothing tells that its program has answered.
     fn was_stopped(&self, end: End, full: bool) -> bool {
         let half = &self.halves[end];
+        if let Some(present) = self.present(end) {
+            return present.first <= half.freed_at;
+        }
         let was_asked = self.halves[1 - end].sent_at > half.sent_at;
         half.is_pending() || ((full || half.last_full) && !was_asked)
     }
@@ -208,7 +233,10 @@ impl Connection {
         let half = &self.halves[end];
         let packets = [half.sent_number, half.freed_number, number];
         let times = [half.sent_at, half.freed_at, until];
-        Wait { cause, end, from, until, packets, times }
+        // What had not been written yet did not wait.
+        let is_programs = matches!(cause, Cause::Program | Cause::ProgramPause);
+        let written = self.present(end).filter(|_| !is_programs).map_or(from, |present| present.first);
+        Wait { cause, end, from: from.max(written).min(until), until, packets, times }
     }
 
     pub(crate) fn publish_window_wait(
@@ -257,7 +285,10 @@ impl Connection {
         full: bool,
         facts: &mut impl Facts,
     ) {
-        let cause = self.stopped(end, now, full);
+        let cause = match self.stopped(end, now, full) {
+            Cause::SendBuffer if self.is_all_taken(end) => Cause::CongestionWindow,
+            cause => cause,
+        };
         let half = &self.halves[end];
         let since = half.sent_at;
         let now = self.publish_time_on_path(end, (since, now), len, number, facts);
@@ -289,6 +320,11 @@ impl Connection {
         facts.take(Fact::Wait(self.wait(rest, end, beyond.0, beyond.1, number)));
     }
 
+    /// Whether the sender's buffer had taken what leaves now when its sender stopped: it is not what stopped it.
+    fn is_all_taken(&self, end: End) -> bool {
+        self.present(end).is_some_and(|present| present.done <= self.halves[end].sent_at)
+    }
+
     /// A small segment left the moment the one before it was ACKed: Nagle's algorithm had been holding it.
     pub(crate) fn publish_hold(&mut self, end: End, now: i64, number: u64, len: u32, facts: &mut impl Facts) {
         let from = self.written_at(end, now, len);
@@ -303,7 +339,16 @@ impl Connection {
         let by_length = if small.sent_at == half.sent_at { (first_by_length + train).min(wait) } else { 0 };
         half.holds.get_or_insert_default().add(wait, reaction, by_length, small.len, len);
         self.note_reaction(end, now);
-        facts.take(Fact::Wait(Wait { cause: Cause::NagleHold, end, from, until: now, packets, times }));
+        let wait = Wait { cause: Cause::NagleHold, end, from, until: now, packets, times };
+        facts.take(self.hold(wait, small.sent_at, by_length));
+    }
+
+    /// A hold behind what was sent at `sent_at`, whose ACK took `by_length` ns longer for its length.
+    fn hold(&self, wait: Wait, sent_at: i64, by_length: i64) -> Fact {
+        match (self.present(wait.end), self.halves[wait.end].part) {
+            (None, _) | (_, UNKNOWN) => Fact::Wait(wait),
+            (Some(_), part) => Fact::Hold { wait, late: sent_at + part + by_length },
+        }
     }
 
     /// The small rest of a message left the moment the full segments before it were ACKed.
@@ -313,7 +358,8 @@ impl Connection {
         let (sent_at, freed_at, first) = (half.sent_at, half.freed_at, half.sent_len);
         let by_length = (first_by_length + train).min(freed_at - sent_at);
         half.holds.get_or_insert_default().add(freed_at - sent_at, now - freed_at, by_length, first, len);
-        facts.take(Fact::Wait(self.wait(Cause::NagleHold, end, sent_at, now, number)));
+        let wait = self.wait(Cause::NagleHold, end, sent_at, now, number);
+        facts.take(self.hold(wait, sent_at, by_length));
     }
 
     /// Learns from a release how near the capture is to the sender, where no handshake told.
@@ -335,6 +381,9 @@ impl Connection {
     /// before and the release. Pieces of one message are written at once, so the wait began with the small segment
     /// before, whatever full ones left in between. A stream of updates keeps its own time, which its rhythm knows.
     fn written_at(&mut self, end: End, now: i64, len: u32) -> i64 {
+        if let Some(present) = self.present(end) {
+            return present.first.clamp(self.halves[end].small.sent_at, now);
+        }
         let half = &mut self.halves[end];
         let (since, is_run) = (half.small.sent_at, half.run >= STREAM_RUN);
         let Some(rhythm) = half.rhythm.as_mut().filter(|_| now - since >= MESSAGE_GAP) else { return since };
@@ -367,6 +416,12 @@ impl Connection {
         full: bool,
         facts: &mut impl Facts,
     ) -> bool {
+        if let Some(present) = self.present(end) {
+            if present.is_corked {
+                facts.take(self.corked_since(end, present.first, now, number));
+            }
+            return present.is_corked;
+        }
         let (half, other) = (&self.halves[end], &self.halves[1 - end]);
         let arrived = |time: i64| if time == NEVER { NEVER } else { time + self.reaction_part(end) };
         let since = match half.sent_at.max(arrived(other.sent_at)) {
@@ -386,6 +441,16 @@ impl Connection {
             facts.take(Fact::Wait(wait));
         }
         corked
+    }
+
+    /// What a cork held that was written at `since` and that its program never pulled.
+    fn corked_since(&self, end: End, since: i64, now: i64, number: u64) -> Fact {
+        let before = self.halves[end].sent_number.max(self.halves[1 - end].sent_number);
+        let from = since.clamp(self.first, now);
+        Fact::Hold {
+            wait: Wait::new(Cause::CorkTimeout, end, (from, now), [before, number, number]),
+            late: now,
+        }
     }
 
     /// The program's own time before it answered the other side's data, or before a server went on with its answer.

@@ -7,6 +7,7 @@ use super::ecn::Marks;
 use super::flight::Flights;
 use super::queue::Queue;
 use super::tail::Tails;
+use super::written::Writes;
 
 /// What is remembered of a direction that has stopped for a window, met a long queue or was marked.
 #[derive(Clone, Debug, Default)]
@@ -21,4 +22,13 @@ pub(crate) struct Sending {
     pub(crate) drained_at: i64,
     /// What its tails showed of Nagle's algorithm.
     pub(crate) tails: Tails,
+}
+
+/// What few connections have, kept together so that the others pay for one pointer.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rare {
+    /// What the senders did with their windows.
+    pub(crate) sending: Option<[Sending; 2]>,
+    /// What the programs wrote, where that was recorded.
+    pub(crate) writes: [Option<Writes>; 2],
 }

@@ -12,12 +12,18 @@ const SHORT_PATH: i64 = 4 * RELEASE_TOLERANCE;
 impl Connection {
     /// What is remembered of what `end` sends, if anything.
     pub(crate) fn sending(&self, end: End) -> Option<&Sending> {
-        self.sending.as_deref().map(|sending| &sending[end])
+        self.rare.as_ref()?.sending.as_ref().map(|sending| &sending[end])
     }
 
     /// The same, to be written.
     pub(crate) fn sending_mut(&mut self, end: End) -> &mut Sending {
-        &mut self.sending.get_or_insert_default()[end]
+        &mut self.rare.get_or_insert_default().sending.get_or_insert_default()[end]
+    }
+
+    /// What is remembered of what `end` sends, to be written, if anything is.
+    #[inline]
+    pub(crate) fn known_sending(&mut self, end: End) -> Option<&mut Sending> {
+        self.rare.as_mut()?.sending.as_mut().map(|sending| &mut sending[end])
     }
 
     /// The sender at `end` stopped, with room in the receiver's window, and goes on at `now`, with a `full` segment or less,
@@ -110,15 +116,15 @@ impl Connection {
     /// An ACK for what `end` sends came, the first since it sent last.
     #[inline]
     pub(crate) fn note_first_ack(&mut self, end: End, now: i64) {
-        if let Some(sending) = &mut self.sending {
-            sending[end].flights.acked_at = now;
+        if let Some(sending) = self.known_sending(end) {
+            sending.flights.acked_at = now;
         }
     }
 
     /// The sender at `end` stopped because the receiver's window was full, and goes on at `now`.
     pub(crate) fn stopped_by_receiver(&mut self, end: End, now: i64) {
-        if let Some(sending) = &mut self.sending {
-            sending[end].flights.interrupted(now);
+        if let Some(sending) = self.known_sending(end) {
+            sending.flights.interrupted(now);
         }
     }
 
@@ -127,8 +133,8 @@ impl Connection {
         let Some(base) = self.base_round_trip() else { return };
         let half = &self.halves[end];
         let (silence, is_acked) = (now - half.sent_at, half.in_flight() == 0);
-        if let Some(sending) = &mut self.sending {
-            sending[end].flights.begun(now, if is_acked { silence } else { 0 }, base);
+        if let Some(sending) = self.known_sending(end) {
+            sending.flights.begun(now, if is_acked { silence } else { 0 }, base);
         }
     }
 

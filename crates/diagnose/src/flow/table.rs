@@ -40,11 +40,16 @@ impl Key {
     /// A packet's key, and which of the two ends sent it.
     #[inline]
     pub(crate) fn of(packet: &Packet) -> (Self, usize) {
-        let is_udp = matches!(packet.transport, Transport::Udp(_));
-        if packet.source <= packet.destination {
-            (Self { ends: [packet.source, packet.destination], is_udp }, 0)
+        Self::between(packet.source, packet.destination, matches!(packet.transport, Transport::Udp(_)))
+    }
+
+    /// The key of what `from` sends to `to`, and which of the two ends `from` is.
+    #[inline]
+    pub(crate) fn between(from: Socket, to: Socket, is_udp: bool) -> (Self, usize) {
+        if from <= to {
+            (Self { ends: [from, to], is_udp }, 0)
         } else {
-            (Self { ends: [packet.destination, packet.source], is_udp }, 1)
+            (Self { ends: [to, from], is_udp }, 1)
         }
     }
 }

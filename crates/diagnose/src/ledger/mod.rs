@@ -162,6 +162,7 @@ impl Ledger {
             Slot::Cork1 => corked(1),
             Slot::Handshake => Line::Handshake,
             Slot::Queueing => Line::Queueing,
+            Slot::Nagle => Line::Nagle,
             Slot::DelayedAck => Line::DelayedAck,
             Slot::Cwnd => Line::Cwnd,
             Slot::Rwnd => Line::Rwnd,
@@ -215,6 +216,14 @@ impl Facts for Ledger {
     fn take(&mut self, fact: Fact) {
         match fact {
             Fact::Wait(wait) => self.wait(&wait),
+            Fact::Hold { wait, late } => {
+                self.tallies.add(&wait);
+                let Wait { from, until, end, .. } = wait;
+                let late = late.clamp(from, until);
+                for (slot, from, until) in [(Slot::Nagle, from, late), (Slot::DelayedAck, late, until)] {
+                    self.timeline.claim(Claim { from, until, slot, rank: Rank::Blocked, whose: end as u8 });
+                }
+            }
             Fact::InFlight { end, from, until, by_length } => {
                 let (count, total) = &mut self.journeys[end];
                 *count = count.saturating_add(1);

@@ -90,7 +90,7 @@ impl Tally {
 
 /// The tallies of one connection, by cause and side; empty on a connection that never waited.
 #[derive(Clone, Debug, Default)]
-pub struct Tallies(Vec<Tally>);
+pub struct Tallies(Box<[Tally]>);
 
 impl Tallies {
     /// Asks the processor for the first tally, the likeliest to be counted on.
@@ -118,8 +118,10 @@ impl Tallies {
             ticks: None,
         };
         tally.add(wait);
-        self.0.reserve_exact(1);
-        self.0.push(tally);
+        let mut all = std::mem::take(&mut self.0).into_vec();
+        all.reserve_exact(1);
+        all.push(tally);
+        self.0 = all.into_boxed_slice();
     }
 
     /// The waits of `cause` on `end`, if there were any.

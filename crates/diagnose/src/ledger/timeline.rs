@@ -19,6 +19,7 @@ pub(crate) enum Slot {
     Travel1,
     Queueing,
     Hold,
+    Nagle,
     Cork0,
     Cork1,
     DelayedAck,
@@ -34,7 +35,7 @@ impl Slot {
     /// Whether the bytes of the same sender that flow meanwhile have the instant: without the wait there would only be
     /// more of them in a queue.
     fn yields(self) -> bool {
-        matches!(self, Self::Hold | Self::DelayedAck | Self::Cwnd | Self::Rwnd)
+        matches!(self, Self::Hold | Self::Nagle | Self::DelayedAck | Self::Cwnd | Self::Rwnd)
     }
 }
 
@@ -51,6 +52,7 @@ impl Slot {
         Self::Travel1,
         Self::Queueing,
         Self::Hold,
+        Self::Nagle,
         Self::Cork0,
         Self::Cork1,
         Self::DelayedAck,

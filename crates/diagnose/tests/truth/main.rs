@@ -1,7 +1,7 @@
 //! Thousands of random simulated connections, whose simulator knows at each instant what they wait for: the analyser,
 //! which sees the packets that pass one end, must book the same.
 //!
-//! `TRUTH_CONNECTIONS=100000` takes more of them, and `TRUTH_FIRST=…` others. `TRUTH_WATCH=nagle/cwnd` names those that
+//! `TRUTH_WRITES=1` records the calls of the program at the capture's end, too. `TRUTH_CONNECTIONS=100000` takes more of them, and `TRUTH_FIRST=…` others. `TRUTH_WATCH=nagle/cwnd` names those that
 //! most time of the first line was booked on the second of.
 
 #![expect(clippy::print_stdout, reason = "the figures are for people")]
@@ -17,7 +17,9 @@ use score::Score;
 use tcpwhy_diagnose::ledger::Booking;
 use tcpwhy_diagnose::{Analyzer, CaptureInfo};
 use tcpwhy_simulate::truth::{Span, Truth};
-use tcpwhy_simulate::world::{Setup, Side, World, packet};
+use tcpwhy_simulate::world::{CLIENT, SERVER, Setup, Side, World, Written, packet};
+use tcpwhy_wire::calls::Write;
+use tcpwhy_wire::{Address, Socket};
 
 /// Connections in a test of all; more where they are asked for.
 const CONNECTIONS: u64 = 4_000;
@@ -44,12 +46,31 @@ impl Run {
         self.truth.at(vantage, &self.world)
     }
 
-    /// What the analyser books of a capture made there.
-    fn booked(&self, vantage: Side) -> Vec<Booking> {
-        let packets: Vec<_> =
-            (1..).zip(self.world.seen(vantage)).map(|(number, seen)| packet(number, seen)).collect();
+    /// What a recording of the calls at `side` would have.
+    fn writes(&self, side: Side) -> Vec<Write> {
+        let log = &self.world.log(side).writes;
+        let ends = if side == Side::Client { [CLIENT, SERVER] } else { [SERVER, CLIENT] };
+        let [from, to] = ends.map(|(ip, port)| Socket { address: Address::v4(ip), port });
+        let starts = std::iter::once(0).chain(log.iter().map(|written| written.end));
+        let of = |(written, start): (&Written, u64)| {
+            let &Written { begun, done, end, more: is_corked } = written;
+            Write { from, to, at: begun.cast_signed(), done: done.cast_signed(), start, end, is_corked }
+        };
+        log.iter().zip(starts).map(of).collect()
+    }
+
+    /// What the analyser books of a capture made there; with what the program there wrote, or from packets alone.
+    fn booked(&self, vantage: Side, is_recorded: bool) -> Vec<Booking> {
         let mut analyzer = Analyzer::recording([0]);
-        analyzer.push(&packets);
+        let writes = if is_recorded { self.writes(vantage) } else { Vec::new() };
+        let mut writes = writes.into_iter().peekable();
+        for (number, seen) in (1..).zip(self.world.seen(vantage)) {
+            let packet = packet(number, seen);
+            while let Some(write) = writes.next_if(|write| write.at <= packet.time) {
+                analyzer.push_write(&write);
+            }
+            analyzer.push(&[packet]);
+        }
         let diagnosis = analyzer.finish(CaptureInfo::default());
         diagnosis.bookings(0).unwrap_or_default().intervals
     }
@@ -62,6 +83,8 @@ fn number_from(variable: &str) -> Option<u64> {
 /// The score of many connections.
 #[derive(Default)]
 struct Tally {
+    /// The calls of the program at the capture's end are recorded.
+    is_recorded: bool,
     all: Score,
     kinds: BTreeMap<&'static str, Score>,
     /// Time booked wrongly, ns; and of which connection.
@@ -74,7 +97,7 @@ impl Tally {
         let run = Run::of(&setup);
         for side in [Side::Client, Side::Server] {
             let mut score = Score::default();
-            score.add(&run.truth(side), &run.booked(side));
+            score.add(&run.truth(side), &run.booked(side, self.is_recorded));
             self.all.merge(&score);
             self.kinds.entry(kind).or_default().merge(&score);
             let wrong = watched.map_or_else(|| score.wrong(), |(line, booked)| score.confused(line, booked));
@@ -98,7 +121,7 @@ impl Tally {
 fn the_analysis_agrees_with_the_simulator() {
     let (asked, first) = (number_from("TRUTH_CONNECTIONS"), number_from("TRUTH_FIRST"));
     let watch = std::env::var("TRUTH_WATCH").unwrap_or_default();
-    let mut tally = Tally::default();
+    let mut tally = Tally { is_recorded: std::env::var_os("TRUTH_WRITES").is_some(), ..Tally::default() };
     let first = first.unwrap_or(0);
     for number in first..first + asked.unwrap_or(CONNECTIONS) {
         tally.add(number, watch.split_once('/'));
@@ -108,6 +131,33 @@ fn the_analysis_agrees_with_the_simulator() {
         let worse = tally.all.worse_than_recorded();
         assert!(worse.is_empty(), "less agreement than recorded in floors.rs:\n  {}", worse.join("\n  "));
     }
+}
+
+/// What is known when the program at the capture's end wrote is not booked on it while TCP held what it had written, nor
+/// the other way round.
+#[test]
+fn recorded_writes_tell_the_program_from_what_held_its_data() {
+    let mut mistaken = [0, 0];
+    let mut whole = 0;
+    for number in 0..CONNECTIONS {
+        let run = Run::of(&setups::setup(number).1);
+        for (side, own) in [(Side::Client, "client-app"), (Side::Server, "server-app")] {
+            let truth = run.truth(side);
+            whole += truth.iter().map(|span| span.until - span.from).sum::<u64>();
+            for is_recorded in [false, true] {
+                let mut score = Score::default();
+                score.add(&truth, &run.booked(side, is_recorded));
+                let held = ["nagle", "delayed-ack", "cwnd", "rwnd"];
+                let swapped = held.map(|held| score.confused(own, held) + score.confused(held, own));
+                mistaken[usize::from(is_recorded)] += swapped.iter().sum::<u64>();
+            }
+        }
+    }
+    let [without, with] = mistaken.map(|ns| ns as f64 * 100.0 / whole as f64);
+    println!(
+        "a program and what held its data are taken for each other {without:.2} % of the time, {with:.2} % with its calls"
+    );
+    assert!(with < 0.15 && with < without / 3.0);
 }
 
 /// Every instant of a capture has a line, from its first packet to its last, one after the other.

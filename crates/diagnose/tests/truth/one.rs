@@ -22,7 +22,16 @@ fn one_connection() {
         let text = format!("TRUTH {} for {:.3}", span.line.name(), ms(span.from, span.until));
         lines.push((span.from, 1, text));
     }
-    for booking in run.booked(side) {
+    for write in run.writes(side) {
+        let (at, done) = (write.at.cast_unsigned(), write.done.cast_unsigned());
+        let corked = if write.is_corked { ", corked" } else { "" };
+        lines.push((
+            at,
+            0,
+            format!("writes {} to {} in {:.3}{corked}", write.start, write.end, ms(at, done)),
+        ));
+    }
+    for booking in run.booked(side, std::env::var_os("TRUTH_WRITES").is_some()) {
         let (from, until) = (booking.from.cast_unsigned(), booking.until.cast_unsigned());
         lines.push((
             from,

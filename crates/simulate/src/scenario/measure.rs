@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn pieces_of_a_request_are_one_exchange() {
-        let write = |begun, end| Written { begun, done: begun, end };
+        let write = |begun, end| Written { begun, done: begun, end, more: false };
         let client = Log {
             writes: vec![write(10, 1), write(11, 2), write(50, 3)],
             reads: vec![(20, 5), (30, 9), (90, 12)],

@@ -100,6 +100,8 @@ pub struct Written {
     pub done: u64,
     /// Bytes written in all, with it.
     pub end: u64,
+    /// More was to follow (`MSG_MORE`).
+    pub more: bool,
 }
 
 impl Log {
@@ -241,7 +243,7 @@ impl Running {
         }
         self.blocked = None;
         self.idle_since = now;
-        self.log.writes.push(Written { begun, done: now, end: self.written });
+        self.log.writes.push(Written { begun, done: now, end: self.written, more });
         true
     }
 

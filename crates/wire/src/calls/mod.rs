@@ -5,6 +5,7 @@ mod decode;
 mod encode;
 mod kind;
 mod layout;
+mod writes;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -14,6 +15,7 @@ pub use decode::{Block, Reader};
 pub use encode::{Calls, head};
 pub use kind::Kind;
 pub(crate) use layout::MAGIC;
+pub use writes::{Write, Writes};
 
 impl Kind {
     /// All, in the order of their numbers.
@@ -62,6 +64,16 @@ impl Kind {
             Self::Shutdown => "shutdown",
             Self::Close => "close",
         }
+    }
+
+    /// Whether it hands bytes to the connection.
+    pub fn writes(self) -> bool {
+        (Self::Send as u8..=Self::Splice as u8).contains(&(self as u8))
+    }
+
+    /// Whether its flags are those of `send(2)`.
+    pub fn has_flags(self) -> bool {
+        matches!(self, Self::Send | Self::SendTo | Self::SendMsg | Self::SendMmsg)
     }
 
     /// The one with this number in a recording.
