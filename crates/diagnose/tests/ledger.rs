@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use tcpwhy_diagnose::detectors::Rule;
 use tcpwhy_diagnose::report::{Line, Source};
 use tcpwhy_diagnose::{Analyzer, CaptureInfo, Diagnosis};
+use tcpwhy_wire::calls::Write;
 use tcpwhy_wire::{Address, Packet, SackBlocks, Socket, Tcp, TcpFlags, TcpOptions, Transport, Udp};
 
 /// The lines are whole ns turned into ms: their sum may be off by their rounding alone, here 1 µs.
@@ -191,6 +192,11 @@ fn numbered(steps: Vec<(i64, (Socket, Socket), Transport)>, start: i64) -> Vec<P
         .collect()
 }
 
+/// How long before its first segment something was written, ns.
+fn any_early() -> impl Strategy<Value = i64> {
+    prop_oneof![4 => 0..200_000_i64, 4 => 0..300_000_000_i64, 1 => any::<i64>()]
+}
+
 /// What one side of a plausible conversation does next.
 #[derive(Clone, Copy, Debug)]
 enum Act {
@@ -325,6 +331,36 @@ proptest! {
         start in any::<i64>(),
     ) {
         check(&numbered(steps, start), 32)?;
+    }
+
+    /// Calls beside the packets, whose times and places in the stream are right or anything.
+    #[test]
+    fn recorded_conversations_are_booked_once(
+        parts in [0..50_000_000_i64, 0..50_000_000_i64],
+        acts in prop::collection::vec((0..400_000_000_i64, 0..2_usize, any_act(), any_early(), any::<bool>()), 0..80),
+        shift in prop_oneof![9 => Just(0_u64), 1 => any::<u64>()],
+    ) {
+        let mut talk = Talk::opened([1, 1], parts);
+        let mut analyzer = Analyzer::recording(0..RECORDED);
+        let mut pushed = 0;
+        for (pause, side, act, early, is_corked) in acts {
+            let (ends, start) = ([socket(1, 40_000), socket(2, 80)], talk.said[side]);
+            talk.time += pause;
+            let now = talk.time;
+            talk.act(side, act);
+            analyzer.push(&talk.packets[pushed..pushed.max(talk.packets.len().min(pushed + 1))]);
+            pushed = talk.packets.len().min(pushed + 1);
+            if let Act::Say(_) = act {
+                let (start, end) = (start.wrapping_add(shift), talk.said[side].wrapping_add(shift));
+                let (from, to, at) = (ends[side], ends[1 - side], now.saturating_sub(early));
+                analyzer.push_write(&Write { from, to, at, done: now, start, end, is_corked });
+            }
+        }
+        analyzer.push(&talk.packets[pushed..]);
+        let diagnosis = analyzer.finish(CaptureInfo::default());
+        check_ledgers(&diagnosis)?;
+        check_bookings(&diagnosis)?;
+        check_findings(&diagnosis)?;
     }
 
     #[test]

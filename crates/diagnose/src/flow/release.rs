@@ -446,7 +446,7 @@ impl Connection {
     /// What a cork held that was written at `since` and that its program never pulled.
     fn corked_since(&self, end: End, since: i64, now: i64, number: u64) -> Fact {
         let before = self.halves[end].sent_number.max(self.halves[1 - end].sent_number);
-        let from = since.clamp(self.first, now);
+        let from = since.max(self.halves[end].sent_at).clamp(self.first, now);
         Fact::Hold {
             wait: Wait::new(Cause::CorkTimeout, end, (from, now), [before, number, number]),
             late: now,
