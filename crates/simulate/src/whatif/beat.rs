@@ -36,6 +36,7 @@ pub(super) fn take_apart(host: &mut Host) -> Option<Slack> {
             sent: written,
             cause: Cause::Itself(written - before),
             is_held: written < bounds.latest,
+            is_corked: false,
         });
         before = written;
     }
@@ -161,6 +162,7 @@ mod tests {
             sent: sent * MS,
             cause: Cause::Itself(0),
             is_held,
+            is_corked: false,
         };
         let mut pieces = vec![piece(0, 1, 20, false)];
         pieces.push(piece(1, 1, 210, true));
@@ -179,8 +181,14 @@ mod tests {
         let mut host = Host::default();
         for number in 0..10 {
             let (start, sent) = (120 * number, 300 * MS * number as i64);
-            let piece =
-                |start, end, sent, is_held| Piece { start, end, sent, cause: Cause::Itself(0), is_held };
+            let piece = |start, end, sent, is_held| Piece {
+                start,
+                end,
+                sent,
+                cause: Cause::Itself(0),
+                is_held,
+                is_corked: false,
+            };
             host.pieces.push(piece(start, start + 50, sent, false));
             host.pieces.push(piece(start + 50, start + 120, sent + 20 * MS, true));
         }

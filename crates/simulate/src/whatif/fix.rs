@@ -98,7 +98,7 @@ impl Fix {
                 let round_trip = setup.ends.up.delay + setup.ends.down.delay;
                 join_writes(program(setup, side), round_trip);
             }
-            Self::NoCork => program(setup, side).options.retain(|option| *option != SocketOption::Cork(true)),
+            Self::NoCork => take_corks_off(program(setup, side)),
             Self::Sack => (setup.client.sack, setup.server.sack) = (true, true),
             Self::NoLoss => {
                 for way in [&mut setup.ends.up, &mut setup.ends.down] {
@@ -160,17 +160,44 @@ fn stack(setup: &mut Setup, side: Side) -> &mut Stack {
 const PIECES: Duration = Duration::from_millis(1);
 const PACED: u32 = 16;
 
+/// Bytes that an act writes, and whether it says that more is to follow.
+fn written(act: Act) -> Option<(u64, bool)> {
+    match act {
+        Act::Write(bytes) => Some((bytes, false)),
+        Act::WriteMore(bytes) => Some((bytes, true)),
+        Act::Set(_) | Act::Shutdown | Act::Close => None,
+    }
+}
+
+fn write(bytes: u64, more: bool) -> Act {
+    if more { Act::WriteMore(bytes) } else { Act::Write(bytes) }
+}
+
+/// Whether a step goes on with the message of the one before.
+fn goes_on(step: &Step, longest: Duration) -> bool {
+    written(step.act).is_some() && step.when == When::Next && step.delay <= longest
+}
+
+/// No cork stays in at the end of a message.
+fn take_corks_off(program: &mut Program) {
+    program.options.retain(|option| *option != SocketOption::Cork(true));
+    for index in 0..program.steps.len() {
+        let is_last = program.steps.get(index + 1).is_none_or(|next| !goes_on(next, PIECES));
+        if let Some((bytes, more)) = written(program.steps[index].act) {
+            program.steps[index].act = write(bytes, more && !is_last);
+        }
+    }
+}
+
 fn join_writes(program: &mut Program, round_trip: Duration) {
     let longest = PIECES + round_trip / PACED;
     let mut joined: Vec<Step> = Vec::with_capacity(program.steps.len());
     for step in program.steps.drain(..) {
-        if let (Act::Write(more), When::Next, Some(Step { act: Act::Write(len), .. })) =
-            (step.act, step.when, joined.last_mut())
-            && step.delay <= longest
-        {
-            *len += more;
-        } else {
-            joined.push(step);
+        let before = joined.last_mut().filter(|_| goes_on(&step, longest));
+        let sum = before.as_ref().and_then(|before| written(before.act)).zip(written(step.act));
+        match (before, sum) {
+            (Some(before), Some(((first, _), (rest, more)))) => before.act = write(first + rest, more),
+            _ => joined.push(step),
         }
     }
     program.steps = joined;

@@ -18,6 +18,8 @@ pub(super) struct Piece {
     pub(super) cause: Cause,
     /// It had been written before it left, and waited for an ACK.
     pub(super) is_held: bool,
+    /// More was to follow (`MSG_MORE`, `TCP_CORK`), as far as the program's calls are known.
+    pub(super) is_corked: bool,
 }
 
 /// What the program had waited for.
@@ -52,7 +54,7 @@ pub(super) struct Host {
 
 /// A segment that leaves so soon after an ACK was let go by it: 1 ms, what a busy host needs, and a little of the way,
 /// which is not always equally long; ns.
-const REACTION: i64 = 1_000_000;
+pub(super) const REACTION: i64 = 1_000_000;
 const WAY_SHARE: i64 = 50;
 /// Two packets take so differently long at least over the same way, ns.
 const UNEVEN: i64 = 100_000;
@@ -101,8 +103,14 @@ impl Host {
         self.undelayed > self.pieces.iter().filter(|piece| piece.is_held).count()
     }
 
+    /// How many of the peer's bytes had arrived by `time`, and when the last of them; ns.
+    pub(super) fn read_by(&self, time: i64) -> (i64, u64) {
+        let arrived = self.arrived.partition_point(|(at, _)| *at <= time);
+        arrived.checked_sub(1).map_or((self.opened, 0), |last| self.arrived[last])
+    }
+
     /// A program that keeps a beat writes by the clock, whatever it has read meanwhile.
-    fn follow_clock(&mut self) {
+    pub(super) fn follow_clock(&mut self) {
         let mut delays: Vec<i64> = Vec::new();
         let mut gaps: Vec<i64> = Vec::new();
         for pair in self.pieces.windows(2) {
@@ -290,7 +298,7 @@ impl Walk {
         let is_held =
             matches!(cause, Cause::Itself(_)) && is_let_go && can_be_held && !self.host.pieces.is_empty();
         let cause = if is_held { Cause::Itself(0) } else { cause };
-        let piece = Piece { start: start - 1, end: end - 1, sent: time, cause, is_held };
+        let piece = Piece { start: start - 1, end: end - 1, sent: time, cause, is_held, is_corked: false };
         self.host.pieces.push(piece);
         if !is_held {
             self.written = time;

@@ -4,6 +4,7 @@
 //! trace.rs    its packets, with numbers that do not wrap
 //! path.rs     how far each end is away, what the path lost
 //! host.rs     what each host saw: what its program wrote and what it had waited for
+//! written.rs  what its program wrote, where its calls were recorded
 //! beat.rs     updates at an even pace that left several at a time: when each was written
 //! stack.rs    what kind of TCP each host has
 //! scene.rs    all of it as a setup for a world
@@ -30,16 +31,17 @@ mod replay;
 mod scene;
 mod stack;
 mod trace;
+mod written;
 
 use std::fmt;
 
 use tcpwhy_wire::Packet;
+use tcpwhy_wire::calls::Write;
 
 pub use effort::Effort;
 pub use fix::{Fix, LARGE_BUFFER, LARGE_INITIAL_WINDOW, Placed, UnknownFix};
 pub use likeness::Likeness;
 pub use path::Parts;
-pub use scene::Corked;
 pub use trace::{MOST_PACKETS, connections};
 
 use crate::world::Side;
@@ -129,15 +131,37 @@ pub struct Answer {
     pub idle: Vec<(Fix, Option<Side>)>,
 }
 
+/// Which sides are known to leave a cork on (`TCP_CORK`, `MSG_MORE`): packets of one message alone do not tell.
+pub type Corked = [bool; 2];
+
+/// What is known besides the packets.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Hints<'a> {
+    /// Which sides are known to leave a cork on.
+    pub corked: Corked,
+    /// What programs wrote on the machine of the capture, in the order of its times.
+    pub writes: &'a [Write],
+}
+
+impl From<Corked> for Hints<'_> {
+    fn from(corked: Corked) -> Self {
+        Self { corked, writes: &[] }
+    }
+}
+
 /// Plays a connection again, or several that one client opened one after the other to one server, unchanged and with
 /// each fix. Each connection's packets are in the order of the capture.
 ///
 /// # Errors
 ///
 /// Where the packets do not tell enough to play the first of them at all.
-pub fn ask(connections: &[Vec<Packet>], corked: Corked, fixes: &[Fix]) -> Result<Answer, Unfit> {
+pub fn ask<'a>(
+    connections: &[Vec<Packet>],
+    hints: impl Into<Hints<'a>>,
+    fixes: &[Fix],
+) -> Result<Answer, Unfit> {
     let everywhere: Vec<Placed> = fixes.iter().flat_map(|fix| fix.everywhere()).collect();
-    ask_within(&Effort::unlimited(), connections, corked, &everywhere)
+    ask_within(&Effort::unlimited(), connections, hints, &everywhere)
 }
 
 /// The same with fixes at some sides only, and with no more than so much work, which is taken off `effort`.
@@ -145,14 +169,15 @@ pub fn ask(connections: &[Vec<Packet>], corked: Corked, fixes: &[Fix]) -> Result
 /// # Errors
 ///
 /// As for [`ask`], and [`Unfit::TooMuchWork`] where the answer would take more than what was left.
-pub fn ask_within(
+pub fn ask_within<'a>(
     effort: &Effort,
     connections: &[Vec<Packet>],
-    corked: Corked,
+    hints: impl Into<Hints<'a>>,
     fixes: &[Placed],
 ) -> Result<Answer, Unfit> {
+    let hints = hints.into();
     let scenes: Result<Vec<Scene>, Unfit> =
-        connections.iter().map(|packets| Scene::of(packets, corked)).collect();
+        connections.iter().map(|packets| Scene::of(packets, hints)).collect();
     let answer = Question::of(scenes?, effort).map(|question| question.answer(fixes));
     // What was left out for want of effort would pass for a fix without effect.
     if effort.is_spent() { Err(Unfit::TooMuchWork) } else { answer }

@@ -7,13 +7,10 @@ use tcpwhy_wire::{Packet, TcpFlags};
 use super::host::{Cause, Host, Piece};
 use super::path::{self, Parts};
 use super::trace::Trace;
-use super::{Unfit, beat, stack};
+use super::{Corked, Hints, Unfit, beat, stack, written};
 use crate::link::Ends;
 use crate::tcp::SocketOption;
 use crate::world::{Act, Program, Setup, Side, Step, When};
-
-/// Which sides are known to leave a cork on (`TCP_CORK`, `MSG_MORE`): packets of one message alone do not tell.
-pub type Corked = [bool; 2];
 
 /// One connection, ready to be played again. Times are ns since its first packet.
 #[derive(Clone, Debug)]
@@ -49,7 +46,7 @@ pub(super) struct Span {
 }
 
 impl Scene {
-    pub(super) fn of(packets: &[Packet], corked: Corked) -> Result<Self, Unfit> {
+    pub(super) fn of(packets: &[Packet], hints: Hints<'_>) -> Result<Self, Unfit> {
         let mut trace = Trace::of(packets)?;
         let parts = Parts::of(&trace);
         let drops = path::losses(&mut trace, parts);
@@ -58,7 +55,16 @@ impl Scene {
         if hosts.iter().all(|host| host.pieces.is_empty()) {
             return Err(Unfit::NoData);
         }
-        let slack = [0, 1].map(|side| beat::take_apart(&mut hosts[side]));
+        let are_known =
+            [0, 1].map(|side| written::take(&mut hosts[side], &trace, parts, SIDES[side], hints.writes));
+        let slack = [0, 1].map(|side| match are_known[side] {
+            true => {
+                hosts[side].follow_clock();
+                None
+            }
+            false => beat::take_apart(&mut hosts[side]),
+        });
+        let corked = [0, 1].map(|side| hints.corked[side] && !are_known[side]);
         let mut ends = parts.ends();
         [ends.up.drops, ends.down.drops] = drops;
         let rate = path::rate(&trace, parts);
@@ -175,8 +181,11 @@ fn program(host: &Host) -> Program {
     if host.is_undelayed() {
         options.push(SocketOption::NoDelay(true));
     }
-    let mut steps: Vec<Step> =
-        host.pieces.iter().map(|piece| step(piece.cause, Act::Write(piece.end - piece.start))).collect();
+    let write = |piece: &Piece| match piece.is_corked {
+        true => Act::WriteMore(piece.end - piece.start),
+        false => Act::Write(piece.end - piece.start),
+    };
+    let mut steps: Vec<Step> = host.pieces.iter().map(|piece| step(piece.cause, write(piece))).collect();
     steps.extend(host.finished.map(|cause| step(cause, Act::Shutdown)));
     Program { options, steps, ..Program::default() }
 }

@@ -54,6 +54,8 @@ pub(super) struct Trace {
     pub(super) packets: Vec<Passed>,
     /// Time of its first packet, ns on the capture's clock.
     pub(super) epoch: i64,
+    /// The client's socket and the server's.
+    pub(super) ends: [Socket; 2],
     /// What each side offered in its SYN: the client's, the server's.
     pub(super) offered: [TcpOptions; 2],
     /// Payload of a full segment, bytes (RFC 6691).
@@ -75,14 +77,14 @@ impl Trace {
         }
         let segments: Vec<(&Packet, &Tcp)> =
             packets.iter().filter_map(|packet| Some((packet, packet.tcp()?))).collect();
-        let (client, syns) = handshake(&segments)?;
+        let (ends, syns) = handshake(&segments)?;
         let offered = syns.map(|tcp| tcp.options);
         let scales = match offered.map(|options| options.window_scale) {
             [Some(client), Some(server)] => [client, server].map(|shift| shift.min(MOST_SHIFT)),
             _ => [0, 0],
         };
         let mut reader = Reader {
-            client,
+            client: ends[0],
             initial: syns.map(|tcp| tcp.seq),
             near: [0; 2],
             scales,
@@ -94,7 +96,7 @@ impl Trace {
         if reader.near.iter().sum::<u64>() / u64::from(mss) > MOST_PACKETS as u64 {
             return Err(Unfit::TooLong);
         }
-        Ok(Self { packets, epoch: reader.epoch, offered, mss })
+        Ok(Self { packets, epoch: reader.epoch, ends, offered, mss })
     }
 }
 
@@ -120,13 +122,15 @@ pub fn connections(packets: &[Packet]) -> Vec<Vec<Packet>> {
     all
 }
 
-/// Who is the client, and the SYNs of both.
-fn handshake(segments: &[(&Packet, &Tcp)]) -> Result<(Socket, [Tcp; 2]), Unfit> {
+/// The client's socket and the server's, and the SYNs of both.
+fn handshake(segments: &[(&Packet, &Tcp)]) -> Result<([Socket; 2], [Tcp; 2]), Unfit> {
     let both = TcpFlags::SYN | TcpFlags::ACK;
     let syn = segments.iter().find(|(_, tcp)| tcp.flags.0 & both == TcpFlags::SYN);
     let answer = segments.iter().find(|(_, tcp)| tcp.flags.0 & both == both);
     match (syn, answer) {
-        (Some((packet, syn)), Some((_, answer))) => Ok((packet.source, [**syn, **answer])),
+        (Some((packet, syn)), Some((_, answer))) => {
+            Ok(([packet.source, packet.destination], [**syn, **answer]))
+        }
         _ => Err(Unfit::NoHandshake),
     }
 }

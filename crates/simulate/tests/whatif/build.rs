@@ -5,8 +5,9 @@ use std::time::Duration;
 use tcpwhy_simulate::link::Ends;
 use tcpwhy_simulate::tcp::{DelayedAck, Stack, Ticks, eras};
 use tcpwhy_simulate::whatif::{Answer, Fix, Gain, ask};
-use tcpwhy_simulate::world::{Act, Program, Setup, Side, Step, When, World, packet};
-use tcpwhy_wire::Packet;
+use tcpwhy_simulate::world::{Act, CLIENT, Program, SERVER, Setup, Side, Step, When, World, Written, packet};
+use tcpwhy_wire::calls::Write;
+use tcpwhy_wire::{Address, Packet, Socket};
 
 pub(crate) const MS: Duration = Duration::from_millis(1);
 const HOUR: u64 = 3_600_000_000_000;
@@ -58,6 +59,22 @@ pub(crate) fn capture(setup: &Setup, at: Side) -> (Vec<Packet>, f64) {
     let packets = (1..).zip(world.seen(at)).map(|(number, seen)| packet(number, seen)).collect();
     let ends = [Side::Client, Side::Server].map(|side| world.log(side).reads.last().map_or(0, |read| read.0));
     (packets, ends[0].max(ends[1]) as f64 / 1e6)
+}
+
+/// What a capture at one side shows, and a recording of the calls of the program there.
+pub(crate) fn recorded(setup: &Setup, at: Side) -> (Vec<Packet>, Vec<Write>) {
+    let mut world = World::new(setup);
+    world.run(HOUR);
+    let packets = (1..).zip(world.seen(at)).map(|(number, seen)| packet(number, seen)).collect();
+    let ends = if at == Side::Client { [CLIENT, SERVER] } else { [SERVER, CLIENT] };
+    let [from, to] = ends.map(|(ip, port)| Socket { address: Address::v4(ip), port });
+    let log = &world.log(at).writes;
+    let starts = std::iter::once(0).chain(log.iter().map(|written| written.end));
+    let of = |(written, start): (&Written, u64)| {
+        let &Written { begun, done, end, more: is_corked } = written;
+        Write { from, to, at: begun.cast_signed(), done: done.cast_signed(), start, end, is_corked }
+    };
+    (packets, log.iter().zip(starts).map(of).collect())
 }
 
 /// The answer about one connection.

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use tcpwhy_simulate::tcp::DelayedAck;
-use tcpwhy_simulate::whatif::{Fix, ask};
+use tcpwhy_simulate::whatif::{Fix, Hints, ask};
 use tcpwhy_simulate::world::{Act, Side, Step, When};
 
-use crate::build::{MS, answered, assert_ms, capture, chat, gain, plain, setup, step};
+use crate::build::{MS, answered, assert_ms, capture, chat, gain, plain, recorded, setup, step};
 
 /// A request in two pieces over 20 ms, to a server that delays its ACK by 200 ms. The first piece arrives after 10
 /// ms, its ACK leaves at 210 and lets the second go at 220; that arrives at 230, the answer at 240. Ten of them, after
@@ -38,6 +38,31 @@ fn a_split_request() {
         // The server writes its answers in one piece: nothing to be changed there.
         assert!(answer.idle.contains(&(Fix::OneWrite, Some(Side::Server))));
     }
+}
+
+/// The same, but the program works for 30 ms before it writes the second piece. No packet shows that: they are those of the
+/// test above, and say that an exchange would take 20 ms without Nagle's algorithm. It would take 50, so that 1,900 are
+/// saved and not 2,200, and there are no two pieces to be written as one.
+#[test]
+fn work_between_two_pieces_shows_in_the_calls_alone() {
+    let stack = plain(DelayedAck::Delay { delay: 200 * MS });
+    let (mut client, server) = chat(10, &[16, 48], 100);
+    client.iter_mut().filter(|step| step.act == Act::Write(48)).for_each(|step| step.delay = 30 * MS);
+    let setup = setup(&stack, 20 * MS, client, server);
+    let (packets, writes) = recorded(&setup, Side::Client);
+    let fixes = [Fix::NoDelay, Fix::OneWrite];
+    let alone = answered(packets.clone(), &fixes);
+    let client = Some(Side::Client);
+    assert_ms(gain(&alone, Fix::NoDelay, client).saved_ms, 2200.0, 1.0);
+    let hints = Hints { writes: &writes, ..Hints::default() };
+    let answer = ask(std::slice::from_ref(&packets), hints, &fixes).expect("an answer");
+    assert!(answer.likeness.is_good(), "{:?}", answer.likeness);
+    assert_ms(answer.unchanged.total_ms, 2420.0, 1.0);
+    assert_ms(gain(&answer, Fix::NoDelay, client).saved_ms, 1900.0, 1.0);
+    assert!(answer.idle.contains(&(Fix::OneWrite, client)), "{:?}", answer.gains);
+    // A recording that lacks a write is worth no more than none.
+    let hints = Hints { writes: &writes[1..], ..Hints::default() };
+    assert_eq!(ask(&[packets], hints, &fixes), Ok(alone));
 }
 
 /// 12 bytes every 100 ms over 310 ms, from 0 to 1,800. The first leaves at once, its ACK comes at 310 and lets those of
