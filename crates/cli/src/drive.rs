@@ -4,10 +4,11 @@ use std::io::{self, Cursor, Read};
 use std::path::Path;
 
 use tcpwhy_diagnose::{Analyzer, CaptureInfo, Diagnosis};
+use tcpwhy_wire::calls::{Write, Writes};
 use tcpwhy_wire::container::{self, Item as InFile, Opened, Other, Reader};
 use tcpwhy_wire::decode::{Tally, decode_onto};
 use tcpwhy_wire::text::{self, End, Item, Start};
-use tcpwhy_wire::{Names, Packet};
+use tcpwhy_wire::{Names, Packet, Socket};
 
 use crate::calls::{self, Recorded};
 use crate::complaint;
@@ -55,8 +56,26 @@ pub(crate) fn captures(
     read(path, Wanted { filter, recorded, tap: None }, stop, take)
 }
 
-/// Sees each packet instead of the analyser; with it the names of a text's hosts.
-pub(crate) type Tap<'a> = &'a dyn Fn(&Packet, Option<&Names>);
+/// What an input has, in the order of time.
+#[derive(Clone, Copy)]
+pub(crate) enum Seen<'a> {
+    Packet(&'a Packet),
+    /// What a program wrote whose calls were recorded.
+    Write(&'a Write),
+}
+
+impl Seen<'_> {
+    /// Who sent it to whom.
+    pub(crate) fn ends(self) -> (Socket, Socket) {
+        match self {
+            Self::Packet(packet) => (packet.source, packet.destination),
+            Self::Write(write) => (write.from, write.to),
+        }
+    }
+}
+
+/// Sees each packet and write instead of the analyser; with it the names of a text's hosts.
+pub(crate) type Tap<'a> = &'a dyn Fn(Seen<'_>, Option<&Names>);
 
 /// Shows all packets of an input, which are not analysed: `take` gets empty results, one for each capture in it.
 pub(crate) fn tapped(path: &Path, stop: &Stop, tap: Tap<'_>, take: Taker<'_>) -> Result<(), Trouble> {
@@ -230,6 +249,7 @@ struct Gathering<'a> {
     analyzer: Analyzer,
     batch: Vec<Packet>,
     calls: calls::Gathering,
+    writes: Writes,
     /// Frames so far, of every protocol.
     frames: u64,
     /// Their bytes on the wire.
@@ -247,6 +267,7 @@ impl<'a> Gathering<'a> {
             analyzer: Analyzer::recording(run.wanted.recorded),
             batch: Vec::with_capacity(Analyzer::BATCH),
             calls: calls::Gathering::new(),
+            writes: Writes::default(),
             frames: 0,
             bytes: 0,
             span: None,
@@ -279,7 +300,21 @@ impl<'a> Gathering<'a> {
     /// before and that one.
     #[inline]
     fn push_calls(&mut self, time: i64) {
-        while self.calls.call_by(time).is_some() {}
+        while let Some((call, ends)) = self.calls.call_by(time) {
+            let ends = ends.map(|(own, peer)| (own.into(), peer.into()));
+            if let Some(write) = self.writes.take(&call, ends) {
+                self.push_write(&write);
+            }
+        }
+    }
+
+    /// Takes a write behind all packets so far.
+    fn push_write(&mut self, write: &Write) {
+        self.flush(None);
+        match self.run.wanted.tap {
+            Some(tap) => tap(Seen::Write(write), None),
+            None => self.analyzer.push_write(write),
+        }
     }
 
     #[inline]
@@ -295,7 +330,7 @@ impl<'a> Gathering<'a> {
             self.kept += self.batch.len() as u64;
         }
         if let Some(tap) = self.run.wanted.tap {
-            self.batch.iter().for_each(|packet| tap(packet, names));
+            self.batch.iter().for_each(|packet| tap(Seen::Packet(packet), names));
         } else {
             self.analyzer.push(&self.batch);
         }

@@ -11,7 +11,7 @@ use std::path::Path;
 use clap::ValueEnum;
 use tcpwhy_diagnose::report::{Blamed, Capture, Connection, Finding, Source, WhatIf};
 use tcpwhy_report::terminal;
-use tcpwhy_simulate::whatif::{self, Effort, Placed};
+use tcpwhy_simulate::whatif::{self, Effort, Hints, Placed};
 
 use crate::stop::Stop;
 use crate::whatif::corked;
@@ -134,7 +134,8 @@ fn predicted(wanted: &Wanted, effort: &Effort) -> Vec<Quote> {
         }
     }
     let Some(packets) = wanted.connections() else { return Vec::new() };
-    let Ok(answer) = whatif::ask_within(effort, &packets, corked(findings), &asked) else {
+    let hints = Hints { corked: corked(findings), writes: &wanted.writes };
+    let Ok(answer) = whatif::ask_within(effort, &packets, hints, &asked) else {
         return Vec::new();
     };
     let quote = |finding: &Finding| Some((key(finding), fixes::best(finding, &answer)?));

@@ -6,9 +6,10 @@ use std::path::Path;
 
 use tcpwhy_diagnose::report::{Connection, Finding, Line, Protocol, Source};
 use tcpwhy_simulate::whatif;
+use tcpwhy_wire::calls::Write;
 use tcpwhy_wire::{Names, Packet, Socket};
 
-use crate::drive;
+use crate::drive::{self, Seen};
 use crate::stop::Stop;
 use crate::whatif::{MOST_CONNECTIONS, host, one_after_the_other};
 
@@ -28,6 +29,8 @@ pub(super) struct Wanted {
     /// Packets that the report counted.
     pub(super) count: u64,
     packets: Vec<Packet>,
+    /// What its programs wrote, where that was recorded.
+    pub(super) writes: Vec<Write>,
 }
 
 impl Wanted {
@@ -58,7 +61,17 @@ impl Wanted {
         let id = findings.first()?.connection;
         let Connection { client, server, .. } = first;
         let client = if id.is_some() { client } else { host(&client).to_owned() };
-        Some(Self { findings, id, client, server, connections: 0, before: 0, count: 0, packets: Vec::new() })
+        Some(Self {
+            findings,
+            id,
+            client,
+            server,
+            connections: 0,
+            before: 0,
+            count: 0,
+            packets: Vec::new(),
+            writes: Vec::new(),
+        })
     }
 
     fn add(&mut self, connection: &Connection) {
@@ -114,16 +127,21 @@ pub(super) fn gather(file: &Path, capture: usize, wanted: &mut [Wanted], stop: &
     let wanted = RefCell::new(wanted);
     // Names of sockets take longer to write than packets to read.
     let owners: RefCell<HashMap<(Socket, Socket), Vec<usize>>> = RefCell::default();
-    let keep = |packet: &Packet, names: Option<&Names>| {
+    let keep = |seen: Seen<'_>, names: Option<&Names>| {
         if present.get() != capture {
             return;
         }
         let (mut wanted, mut owners) = (wanted.borrow_mut(), owners.borrow_mut());
-        let owners = owners
-            .entry((packet.source, packet.destination))
-            .or_insert_with(|| owners_of(packet, names, &wanted));
+        let owners = owners.entry(seen.ends()).or_insert_with_key(|ends| owners_of(*ends, names, &wanted));
         for owner in owners {
-            wanted[*owner].packets.push(*packet);
+            match seen {
+                Seen::Packet(packet) => wanted[*owner].packets.push(*packet),
+                Seen::Write(write) if wanted[*owner].writes.len() < whatif::MOST_PACKETS => {
+                    wanted[*owner].writes.push(*write);
+                }
+                // One that is missing makes the others worthless, which the replay finds out.
+                Seen::Write(_) => {}
+            }
         }
     };
     let _ = drive::tapped(file, stop, &keep, &mut |_| {
@@ -133,9 +151,9 @@ pub(super) fn gather(file: &Path, capture: usize, wanted: &mut [Wanted], stop: &
 }
 
 /// Whose packet it is: connections one after the other between the same sockets all get it.
-fn owners_of(packet: &Packet, names: Option<&Names>, wanted: &[Wanted]) -> Vec<usize> {
+fn owners_of((from, to): (Socket, Socket), names: Option<&Names>, wanted: &[Wanted]) -> Vec<usize> {
     let none = Names::default();
     let names = names.unwrap_or(&none);
-    let [source, destination] = [packet.source, packet.destination].map(|socket| names.socket(socket));
-    (0..wanted.len()).filter(|index| wanted[*index].has(&source, &destination)).collect()
+    let [from, to] = [from, to].map(|socket| names.socket(socket));
+    (0..wanted.len()).filter(|index| wanted[*index].has(&from, &to)).collect()
 }

@@ -7,9 +7,10 @@ use anyhow::{Result, anyhow, bail};
 use tcpwhy_diagnose::Diagnosis;
 use tcpwhy_diagnose::report::{Blamed, Connection, Finding, Protocol, Source};
 use tcpwhy_simulate::whatif::{self, Corked};
+use tcpwhy_wire::calls::Write;
 use tcpwhy_wire::{Names, Packet, Socket};
 
-use crate::drive::{self, Trouble};
+use crate::drive::{self, Seen, Trouble};
 use crate::stop::Stop;
 use crate::{complaint, output};
 
@@ -79,14 +80,19 @@ impl Chosen {
         Some(Self { connection, corked, capture, before, is_one_of_many })
     }
 
-    /// The packets of each connection that is to be played.
-    pub(super) fn packets(&self, file: &Path, stop: &Stop) -> Result<Vec<Vec<Packet>>> {
+    /// The packets of each connection that is to be played, and what was recorded of its programs' writes.
+    pub(super) fn packets(&self, file: &Path, stop: &Stop) -> Result<(Vec<Vec<Packet>>, Vec<Write>)> {
         let capture = Cell::new(0);
-        let kept: RefCell<Vec<Packet>> = RefCell::default();
-        let keep = |packet: &Packet, names: Option<&Names>| {
-            let mut kept = kept.borrow_mut();
-            if capture.get() == self.capture && kept.len() <= MOST_PACKETS && self.wants(packet, names) {
-                kept.push(*packet);
+        let kept: RefCell<(Vec<Packet>, Vec<Write>)> = RefCell::default();
+        let keep = |seen: Seen<'_>, names: Option<&Names>| {
+            let (packets, writes) = &mut *kept.borrow_mut();
+            if capture.get() == self.capture && packets.len() <= MOST_PACKETS && self.wants(seen, names) {
+                match seen {
+                    Seen::Packet(packet) => packets.push(*packet),
+                    Seen::Write(write) if writes.len() < MOST_PACKETS => writes.push(*write),
+                    // One that is missing makes the others worthless, which the replay finds out.
+                    Seen::Write(_) => {}
+                }
             }
         };
         let read = drive::tapped(file, stop, &keep, &mut |_| {
@@ -94,18 +100,18 @@ impl Chosen {
             Ok(())
         });
         explained(file, read)?;
-        let kept = kept.into_inner();
+        let (kept, writes) = kept.into_inner();
         if kept.len() > MOST_PACKETS {
             bail!("{}: connection {} has too many packets", complaint::name(file), self.connection.id);
         }
         let all = whatif::connections(&kept);
         if self.is_one_of_many {
-            return Ok(one_after_the_other(all));
+            return Ok((one_after_the_other(all), writes));
         }
-        Ok(all.into_iter().skip(self.before).take(1).collect())
+        Ok((all.into_iter().skip(self.before).take(1).collect(), writes))
     }
 
-    fn wants(&self, packet: &Packet, names: Option<&Names>) -> bool {
+    fn wants(&self, seen: Seen<'_>, names: Option<&Names>) -> bool {
         let none = Names::default();
         let names = names.unwrap_or(&none);
         let is_between = |client: Socket, server: Socket| {
@@ -117,7 +123,8 @@ impl Chosen {
             };
             is_client && names.socket(server) == self.connection.server
         };
-        is_between(packet.source, packet.destination) || is_between(packet.destination, packet.source)
+        let (from, to) = seen.ends();
+        is_between(from, to) || is_between(to, from)
     }
 }
 

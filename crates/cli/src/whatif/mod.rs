@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::ValueHint;
-use tcpwhy_simulate::whatif::{self, Answer, Fix, Unfit, UnknownFix};
+use tcpwhy_simulate::whatif::{self, Answer, Fix, Hints, Unfit, UnknownFix};
 
 use crate::args::{Color, Format};
 use crate::complaint;
@@ -96,8 +96,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let stop = Stop::on_ctrl_c();
     let chosen = Chosen::of(&args.file, args.connection, &stop)?;
     let fixes = if args.fix.is_empty() { Fix::ALL.to_vec() } else { args.fix.clone() };
-    let packets = chosen.packets(&args.file, &stop)?;
-    let answer: Result<Answer, Unfit> = whatif::ask(&packets, chosen.corked, &fixes);
+    let (packets, writes) = chosen.packets(&args.file, &stop)?;
+    let hints = Hints { corked: chosen.corked, writes: &writes };
+    let answer: Result<Answer, Unfit> = whatif::ask(&packets, hints, &fixes);
     let asked =
         Asked { file: name, chosen: &chosen, connections: packets.len(), is_narrow: !args.fix.is_empty() };
     match args.format {

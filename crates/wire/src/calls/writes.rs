@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Call, Kind, Socket as Known};
+use super::{Call, Kind};
 use crate::Socket;
 
 /// `setsockopt` levels and options, and the flag of the `send` calls, of Linux.
@@ -33,34 +33,31 @@ pub struct Write {
     pub is_corked: bool,
 }
 
-/// Turns calls to writes, one after the other. Only sockets whose addresses and whose beginning are recorded have any.
+/// Turns calls to writes, one after the other. Only sockets whose beginning is recorded have any.
 #[derive(Clone, Debug, Default)]
 pub struct Writes(BTreeMap<u64, Stream>);
 
 impl Writes {
-    /// For the calls on these sockets.
-    pub fn new(sockets: &[Known]) -> Self {
-        let mut streams: BTreeMap<u64, Stream> = BTreeMap::new();
-        for known in sockets {
-            let ends = known.local.zip(known.peer);
-            let stream = streams.entry(known.cookie).or_default();
-            stream.ends = stream.ends.or_else(|| ends.map(|(from, to)| (from.into(), to.into())));
+    /// Takes the next call, in the order of their beginnings, on a socket with this address and this peer, and returns what
+    /// it wrote.
+    pub fn take(&mut self, call: &Call, ends: Option<(Socket, Socket)>) -> Option<Write> {
+        match call.kind {
+            Kind::Connect | Kind::Accept => drop(self.0.insert(call.socket, Stream::default())),
+            Kind::SetSockOpt if call.result == 0 => return self.0.get_mut(&call.socket)?.set(call, ends),
+            Kind::Shutdown => return self.0.get_mut(&call.socket)?.wrote(call, ends, call.start, 0),
+            Kind::Close => return self.0.remove(&call.socket)?.wrote(call, ends, call.start, 0),
+            kind if kind.writes() => return self.0.get_mut(&call.socket)?.write(call, ends),
+            _ => {}
         }
-        Self(streams)
-    }
-
-    /// Takes the next call, in the order of their beginnings, and returns what it wrote.
-    pub fn take(&mut self, call: &Call) -> Option<Write> {
-        self.0.get_mut(&call.socket)?.take(call)
+        None
     }
 }
+
+type Ends = Option<(Socket, Socket)>;
 
 /// One socket's calls.
 #[derive(Clone, Debug, Default)]
 struct Stream {
-    ends: Option<(Socket, Socket)>,
-    /// It was connected or accepted in this recording.
-    is_whole: bool,
     is_corked: bool,
     /// Since when a write waits for room, ns.
     refused: Option<i64>,
@@ -68,30 +65,17 @@ struct Stream {
 }
 
 impl Stream {
-    fn take(&mut self, call: &Call) -> Option<Write> {
-        match call.kind {
-            Kind::Connect | Kind::Accept => self.is_whole = true,
-            Kind::SetSockOpt if call.result == 0 && self.pulls_cork(call) => {
-                return self.wrote(call, call.start, 0);
-            }
-            Kind::Shutdown | Kind::Close => return self.wrote(call, call.start, 0),
-            kind if kind.writes() => return self.write(call),
-            _ => {}
-        }
-        None
-    }
-
-    /// Whether setting this option lets go what was corked.
-    fn pulls_cork(&mut self, call: &Call) -> bool {
+    fn set(&mut self, call: &Call, ends: Ends) -> Option<Write> {
         let is = |option| call.asked == IPPROTO_TCP << 32 | option;
         if is(TCP_CORK) {
             self.is_corked = call.flags != 0;
         }
         // Linux sends what is corked also when Nagle's algorithm is switched off (`tcp_sock_set_nodelay`).
-        is(TCP_CORK) && call.flags == 0 || is(TCP_NODELAY) && call.flags != 0
+        let pulls = is(TCP_CORK) && call.flags == 0 || is(TCP_NODELAY) && call.flags != 0;
+        if pulls { self.wrote(call, ends, call.start, 0) } else { None }
     }
 
-    fn write(&mut self, call: &Call) -> Option<Write> {
+    fn write(&mut self, call: &Call, ends: Ends) -> Option<Write> {
         if call.result == WOULD_BLOCK {
             self.refused.get_or_insert(call.start);
         }
@@ -100,13 +84,13 @@ impl Stream {
         if bytes < call.asked {
             self.refused = Some(at);
         }
-        self.wrote(call, at, bytes)
+        self.wrote(call, ends, at, bytes)
     }
 
-    fn wrote(&mut self, call: &Call, at: i64, bytes: u64) -> Option<Write> {
+    fn wrote(&mut self, call: &Call, ends: Ends, at: i64, bytes: u64) -> Option<Write> {
         let start = self.written;
         self.written = start.saturating_add(bytes);
-        let (from, to) = self.ends.filter(|_| self.is_whole)?;
+        let (from, to) = ends?;
         let is_more = call.kind.has_flags() && call.flags & MSG_MORE != 0;
         let is_corked = bytes > 0 && (is_more || self.is_corked);
         let done = call.start.saturating_add_unsigned(call.took);
@@ -131,12 +115,14 @@ mod tests {
 
     /// `start..end` of each write, since when it waited, and whether it was corked.
     fn writes(calls: &[Call]) -> Vec<(u64, u64, i64, bool)> {
-        let [local, peer] = ["127.0.0.1:1", "127.0.0.1:2"].map(|end| end.parse().ok());
-        let known = Known { cookie: COOKIE, local, peer, nodelay: false, mss: 1448, written: 0 };
-        let mut writes = Writes::new(&[known]);
+        let mut writes = Writes::default();
         let calls = [&[call(Kind::Connect, 0, 0, 0, 0)], calls].concat();
-        let taken = calls.iter().filter_map(|call| writes.take(call));
+        let taken = calls.iter().filter_map(|call| writes.take(call, Some(ends())));
         taken.map(|write| (write.start, write.end, write.at, write.is_corked)).collect()
+    }
+
+    fn ends() -> (Socket, Socket) {
+        (Socket { port: 1, ..Socket::default() }, Socket { port: 2, ..Socket::default() })
     }
 
     #[test]
@@ -173,9 +159,16 @@ mod tests {
 
     #[test]
     fn a_socket_whose_beginning_is_not_recorded_has_none() {
-        let known = Known { cookie: COOKIE, local: None, peer: None, nodelay: false, mss: 0, written: 0 };
         let sent = call(Kind::Send, 10, 100, 100, 0);
-        assert_eq!(Writes::new(&[known]).take(&sent), None);
-        assert_eq!(Writes::default().take(&sent), None);
+        assert_eq!(Writes::default().take(&sent, Some(ends())), None);
+    }
+
+    #[test]
+    fn a_socket_without_addresses_has_none_and_its_bytes_count() {
+        let mut writes = Writes::default();
+        assert_eq!(writes.take(&call(Kind::Accept, 0, 0, 0, 0), None), None);
+        assert_eq!(writes.take(&call(Kind::Send, 10, 100, 100, 0), None), None);
+        let write = writes.take(&call(Kind::Send, 20, 50, 50, 0), Some(ends()));
+        assert_eq!(write.map(|write| (write.start, write.end)), Some((100, 150)));
     }
 }
