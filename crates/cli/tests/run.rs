@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::print_stdout, reason = "a test that skips itself says so")]
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -240,4 +241,41 @@ fn cpythons_http_server_writes_its_answers_in_two_pieces() {
     assert_says(&ran, "split-write: 10 of 10 messages");
     assert_says(&ran, ", 2 send() calls a message");
     assert_says(&ran, "TCP_NODELAY never set on this socket, only on the other side's");
+}
+
+/// The program's own clock is the truth: the second piece of a request is held from its write on, and not while the program
+/// works. Packets alone cannot know that, and take the whole exchange for a hold.
+#[test]
+fn the_ledger_begins_a_hold_with_its_write() {
+    if !rustix::process::geteuid().is_root() {
+        let _ =
+            writeln!(std::io::stderr(), "SKIPPED the_ledger_begins_a_hold…: capturing packets needs root");
+        return;
+    }
+    let folder = TempDir::new().expect("a temporary folder");
+    let [recording, said] = ["recording.pcapng", "report.json"].map(|name| folder.path().join(name));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
+    command
+        .args(["run", "--format", "json", "--record"])
+        .arg(&recording)
+        .arg("--output")
+        .arg(&said)
+        .arg("--");
+    let output = command.arg(compiled(&folder, "work", &[])).output().expect("the binary runs");
+    let logged = String::from_utf8(output.stdout).expect("UTF-8");
+    let ms: Vec<f64> =
+        logged.split_whitespace().map(|us| us.parse::<f64>().expect("a number") / 1e3).collect();
+    let analyzed =
+        Command::new(env!("CARGO_BIN_EXE_tcpwhy")).args(["--format", "json"]).arg(&recording).output();
+    for report in [std::fs::read(said).expect("a report"), analyzed.expect("the binary runs").stdout] {
+        let report: serde_json::Value = serde_json::from_slice(&report).expect("a report");
+        let ledger = &report["connections"][0]["ledger_ms"];
+        let booked = |line: &str| ledger[line].as_f64().expect("a line");
+        let held = booked("nagle") + booked("delayed-ack");
+        assert!(
+            (held - ms[0]).abs() < 0.1 * ms[0],
+            "{held} ms are booked, the program waited {ms:?}: {ledger}"
+        );
+        assert!(booked("client-app") > 0.9 * (ms[1] - ms[0]), "{ms:?}: {ledger}");
+    }
 }
