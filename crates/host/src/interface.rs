@@ -1,6 +1,6 @@
-//! Which interface carries a connection, in whose network namespace.
+//! Network interfaces: which one leads out, which one carries a connection, in whose network namespace.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::net::IpAddr;
 use std::thread;
@@ -8,6 +8,57 @@ use std::thread;
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
 use nix::sched::{CloneFlags, setns};
+
+/// The interfaces of default routes, each once: those of IPv4 with the least metric first, then those of IPv6. Empty where
+/// there is no default route.
+pub fn of_default_routes() -> Vec<String> {
+    let v4 = fs::read_to_string("/proc/net/route").map(|table| defaults_in_v4(&table));
+    let v6 = fs::read_to_string("/proc/net/ipv6_route").map(|table| defaults_in_v6(&table));
+    let mut names: Vec<String> = Vec::new();
+    for name in v4.into_iter().chain(v6).flatten() {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// The name of the interface with that index, in the calling thread's network namespace.
+pub fn name(index: u32) -> Option<String> {
+    let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None);
+    rustix::net::netdevice::index_to_name(socket.ok()?, index).ok()
+}
+
+/// `Iface Destination Gateway Flags RefCnt Use Metric Mask …`, numbers in hexadecimal but for the metric.
+fn defaults_in_v4(table: &str) -> Vec<String> {
+    let default = |line: &str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [name, "00000000", _, _, _, _, metric, "00000000", ..] = fields[..] else { return None };
+        Some((metric.parse().ok()?, name.to_owned()))
+    };
+    by_metric(table.lines().filter_map(default))
+}
+
+/// `destination length source length gateway metric references uses flags name`, numbers in hexadecimal.
+fn defaults_in_v6(table: &str) -> Vec<String> {
+    /// The kernel's own entry for what has no route (`RTF_REJECT` of `<linux/route.h>`).
+    const REJECT: u32 = 0x200;
+    let default = |line: &str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let [destination, "00", _, _, _, metric, _, _, flags, name] = fields[..] else { return None };
+        let flags = u32::from_str_radix(flags, 16).ok()?;
+        let is_default = destination.bytes().all(|digit| digit == b'0') && flags & REJECT == 0;
+        is_default.then_some(())?;
+        Some((u32::from_str_radix(metric, 16).ok()?, name.to_owned()))
+    };
+    by_metric(table.lines().filter_map(default))
+}
+
+fn by_metric(routes: impl Iterator<Item = (u32, String)>) -> Vec<String> {
+    let mut routes: Vec<_> = routes.collect();
+    routes.sort_by_key(|(metric, _)| *metric);
+    routes.into_iter().map(|(_, name)| name).collect()
+}
 
 /// The interface on which packets between these addresses pass, in the calling thread's network namespace: loopback
 /// where both are this machine's, else the one that has the local address. Where packets come in another way than
@@ -66,5 +117,25 @@ mod tests {
         assert_eq!(found("::ffff:127.0.0.1", "::ffff:127.0.0.1").as_deref(), Some("lo"));
         // An address for documentation (RFC 5737) that is nobody's.
         assert_eq!(found("198.51.100.77", "198.51.100.78"), None);
+    }
+
+    #[test]
+    fn the_default_route_with_the_least_metric_is_first() {
+        let table = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n\
+                     wlan0\t00000000\t0101A8C0\t0003\t0\t0\t600\t00000000\t0\t0\t0\n\
+                     eth0\t00000000\t0102A8C0\t0003\t0\t0\t100\t00000000\t0\t0\t0\n\
+                     tun0\t0000000A\t00000000\t0001\t0\t0\t0\t000000FF\t0\t0\t0\n";
+        assert_eq!(defaults_in_v4(table), ["eth0", "wlan0"]);
+        assert!(defaults_in_v4("Iface\tDestination\n").is_empty());
+    }
+
+    #[test]
+    fn ipv6_has_an_entry_for_no_route() {
+        let zero = "0".repeat(32);
+        let reject = format!("{zero} 00 {zero} 00 {zero} ffffffff 00000001 00000000 00200200 lo\n");
+        let route =
+            format!("{zero} 00 {zero} 00 fe800000000000000000000000000001 00000400 1 0 00000003 eth1\n");
+        assert!(defaults_in_v6(&reject).is_empty());
+        assert_eq!(defaults_in_v6(&format!("{reject}{route}")), ["eth1"]);
     }
 }

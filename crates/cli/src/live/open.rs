@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use tcpwhy_host::filter::{self, Instruction};
-use tcpwhy_host::interfaces;
+use tcpwhy_host::interface;
 use tcpwhy_host::privileges::{self, Heir};
 use tcpwhy_host::ring::{Ring, Settings, Wanted};
 use tcpwhy_report::plain::plain;
@@ -55,7 +55,8 @@ pub(super) fn open(args: &Args) -> Result<Opened> {
     let interface = match &args.interface {
         Some(name) => name.clone(),
         None => {
-            interfaces::of_default_route().context("there is no default route: name an interface with -i")?
+            let outwards = interface::of_default_routes().into_iter().next();
+            outwards.context("there is no default route: name an interface with -i")?
         }
     };
     let ring = ring(args, &interface, &program)?;
