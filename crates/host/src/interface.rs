@@ -1,11 +1,12 @@
 //! Network interfaces: which one leads out, which one carries a connection, in whose network namespace.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
 use std::net::IpAddr;
 use std::thread;
 
-use nix::ifaddrs::getifaddrs;
+use nix::ifaddrs::{InterfaceAddress, getifaddrs};
 use nix::net::if_::InterfaceFlags;
 use nix::sched::{CloneFlags, setns};
 
@@ -27,6 +28,13 @@ pub fn of_default_routes() -> Vec<String> {
 pub fn name(index: u32) -> Option<String> {
     let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None);
     rustix::net::netdevice::index_to_name(socket.ok()?, index).ok()
+}
+
+/// The index of the interface with that name, in the calling thread's network namespace: another one's where an interface
+/// was removed and made again.
+pub fn index(name: &str) -> Option<u32> {
+    let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None);
+    rustix::net::netdevice::name_to_index(socket.ok()?, name).ok()
 }
 
 /// `Iface Destination Gateway Flags RefCnt Use Metric Mask …`, numbers in hexadecimal but for the metric.
@@ -76,16 +84,28 @@ pub fn carrying(local: IpAddr, peer: IpAddr) -> io::Result<Option<String>> {
         if interface.flags.contains(InterfaceFlags::IFF_LOOPBACK) {
             loopback.get_or_insert_with(|| interface.interface_name.clone());
         }
-        let address = interface.address.and_then(|address| {
-            let v4 = address.as_sockaddr_in().map(|v4| IpAddr::V4(v4.ip()));
-            v4.or_else(|| address.as_sockaddr_in6().map(|v6| IpAddr::V6(v6.ip())))
-        });
+        let address = address(&interface);
         is_peer_here |= address == Some(peer);
         if address == Some(local) {
             with_local.get_or_insert(interface.interface_name);
         }
     }
     Ok(if is_peer_here { loopback } else { with_local })
+}
+
+/// The addresses of all interfaces of the calling thread's network namespace.
+///
+/// # Errors
+///
+/// The kernel does not list its interfaces.
+pub fn addresses() -> io::Result<HashSet<IpAddr>> {
+    Ok(getifaddrs()?.filter_map(|interface| address(&interface)).collect())
+}
+
+fn address(interface: &InterfaceAddress) -> Option<IpAddr> {
+    let address = interface.address.as_ref()?;
+    let v4 = address.as_sockaddr_in().map(|v4| IpAddr::V4(v4.ip()));
+    v4.or_else(|| address.as_sockaddr_in6().map(|v6| IpAddr::V6(v6.ip())))
 }
 
 /// Does something in the network namespace of a process, on a thread of its own; `None`: `what` panicked.
@@ -115,6 +135,7 @@ mod tests {
         assert_eq!(found("127.0.0.1", "127.0.0.1").as_deref(), Some("lo"));
         assert_eq!(found("127.0.0.1", "127.0.0.2").as_deref(), Some("lo"));
         assert_eq!(found("::ffff:127.0.0.1", "::ffff:127.0.0.1").as_deref(), Some("lo"));
+        assert!(addresses().expect("interfaces").contains(&local("127.0.0.1")));
         // An address for documentation (RFC 5737) that is nobody's.
         assert_eq!(found("198.51.100.77", "198.51.100.78"), None);
     }

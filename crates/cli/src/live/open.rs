@@ -16,6 +16,9 @@ use tcpwhy_simulate::units;
 use tcpwhy_wire::container::{Origin, Writer};
 
 use super::Args;
+use super::holders::Holders;
+use super::names::{Looking, Names};
+use crate::complaint;
 use crate::link::quantity::typed;
 
 /// All interfaces at once.
@@ -30,6 +33,9 @@ pub(super) struct Opened {
     pub(super) filter: String,
     pub(super) snaplen: u32,
     pub(super) writer: Option<Writer<BufWriter<File>>>,
+    pub(super) names: Names,
+    /// Fills `names` for as long as it is kept.
+    pub(super) looking: Option<Looking>,
 }
 
 /// `10s`, `5min`, `2h`.
@@ -65,8 +71,14 @@ pub(super) fn open(args: &Args) -> Result<Opened> {
         writer(path, heir).with_context(|| format!("{} cannot be written", plain(&path.to_string_lossy())))
     });
     let writer = writer.transpose()?;
+    let holders = Holders::start();
     privileges::drop_all(heir).context("the rights cannot be given up")?;
-    Ok(Opened { ring, interface, filter, snaplen: args.snaplen, writer })
+    let names = Names::default();
+    let looking = holders.and_then(|holders| names.follow(holders));
+    if let Err(error) = &looking {
+        complaint::say(&format!("programs will have no names: {error}"));
+    }
+    Ok(Opened { ring, interface, filter, snaplen: args.snaplen, writer, names, looking: looking.ok() })
 }
 
 fn ring(args: &Args, interface: &str, program: &[Instruction]) -> Result<Ring> {

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use anyhow::{Context, Result};
 use tcpwhy_diagnose::{Analyzer, CaptureInfo};
 use tcpwhy_host::ring::{self, Statistics};
 use tcpwhy_wire::Packet;
@@ -18,6 +19,9 @@ use super::open::Opened;
 /// Connections kept before the least remarkable half is forgotten. A display clones them all each second, which takes
 /// about 1 µs each: with this many, the ring fills by a tenth meanwhile at 500,000 packets/s.
 const MOST_CONNECTIONS: usize = 20_000;
+
+/// What is wrong when packets cannot be written.
+const UNWRITTEN: &str = "the file cannot be written";
 
 /// Everything that captured packets change.
 pub(super) struct Sink {
@@ -36,6 +40,8 @@ pub(super) struct Sink {
     bytes: u64,
     span: Option<(i64, i64)>,
     forgotten: u64,
+    /// How often the interface went down.
+    pub(super) downs: u64,
     statistics: Statistics,
 }
 
@@ -60,12 +66,13 @@ impl Sink {
             bytes: 0,
             span: None,
             forgotten: 0,
+            downs: 0,
             statistics: Statistics::default(),
         }
     }
 
     /// Takes a packet off the ring. Fails where the file cannot be written.
-    pub(super) fn take(&mut self, packet: &ring::Packet<'_>) -> io::Result<()> {
+    pub(super) fn take(&mut self, packet: &ring::Packet<'_>) -> Result<()> {
         let frame = match self.links.frame(packet) {
             Taken::Frame(frame) => frame,
             Taken::Twin => return Ok(()),
@@ -77,7 +84,7 @@ impl Sink {
         };
         self.count(frame.time, frame.original_len);
         if let Some(writer) = &mut self.writer {
-            write(writer, &self.links, self.snaplen, &frame)?;
+            write(writer, &self.links, self.snaplen, &frame).context(UNWRITTEN)?;
         }
         if let Some(kept) = &mut self.kept {
             kept.push(&frame);
@@ -105,9 +112,9 @@ impl Sink {
     }
 
     /// Notes what the kernel counted, once a second; the file then holds what came so far.
-    pub(super) fn each_second(&mut self, statistics: Statistics) -> io::Result<()> {
+    pub(super) fn each_second(&mut self, statistics: Statistics) -> Result<()> {
         self.statistics = statistics;
-        self.writer.as_mut().map_or(Ok(()), |writer| writer.get_mut().flush())
+        self.writer.as_mut().map_or(Ok(()), |writer| writer.get_mut().flush()).context(UNWRITTEN)
     }
 
     /// What a display needs.
@@ -144,6 +151,11 @@ impl Sink {
                 self.forgotten
             ));
         }
+        match self.downs {
+            0 => {}
+            1 => notes.push("The interface went down while it was listened to.".to_owned()),
+            times => notes.push(format!("The interface went down {times} times while it was listened to.")),
+        }
         notes.extend(self.tally.notes());
         CaptureInfo {
             name: self.name.clone(),
@@ -157,23 +169,29 @@ impl Sink {
         }
     }
 
-    /// Ends the file, and hands over what was gathered.
-    pub(super) fn finish(mut self, statistics: Statistics) -> io::Result<Progress> {
+    /// Ends the file, and hands over what was gathered, whatever `result` the capture had and the file's end has.
+    pub(super) fn finish(mut self, statistics: Statistics, result: Result<()>) -> (Progress, Result<()>) {
         self.flush();
         self.statistics = statistics;
-        if let Some(mut writer) = self.writer.take() {
-            let end = self.span.map_or(0, |(_, last)| last);
-            // Drops are the socket's, not an interface's; a file has no other place for them.
-            if statistics.dropped > 0 && !self.links.described.is_empty() {
-                writer.dropped(0, end, statistics.dropped)?;
-            }
-            writer.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all().or_else(
-                // Pipes and their like cannot be synchronised, which is no loss.
-                |error| if error.kind() == io::ErrorKind::InvalidInput { Ok(()) } else { Err(error) },
-            )?;
-        }
+        // A file that could not be written is not tried again.
+        let writer = self.writer.take().filter(|_| result.is_ok());
+        let result =
+            result.and_then(|()| writer.map_or(Ok(()), |writer| self.end(writer).context(UNWRITTEN)));
         let info = self.info();
-        Ok(Progress { analyzer: self.analyzer, info, statistics, forgotten: self.forgotten })
+        (Progress { analyzer: self.analyzer, info, statistics, forgotten: self.forgotten }, result)
+    }
+
+    fn end(&self, mut writer: Writer<BufWriter<File>>) -> io::Result<()> {
+        let end = self.span.map_or(0, |(_, last)| last);
+        // Drops are the socket's, not an interface's; a file has no other place for them.
+        if self.statistics.dropped > 0 && !self.links.described.is_empty() {
+            writer.dropped(0, end, self.statistics.dropped)?;
+        }
+        match writer.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all() {
+            // Pipes and their like cannot be synchronised, which is no loss.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+            synchronised => synchronised,
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use ratatui::DefaultTerminal;
 use ratatui::crossterm::event;
 
 use super::capture::Running;
+use super::kept::Ends;
 use crate::args::Color;
 use crate::output;
 use keys::Wish;
@@ -31,7 +32,7 @@ pub(super) fn is_possible() -> bool {
 
 /// Shows the capture until it ends, or somebody has seen enough.
 pub(super) fn show(running: &Running, color: Color) -> io::Result<()> {
-    let mut model = Model::new(&running.interface, &running.filter, output::colored(color));
+    let mut model = Model::new(&running.interface, &running.filter, &running.names, output::colored(color));
     let mut terminal = ratatui::try_init()?;
     let result = follow(running, &mut model, &mut terminal);
     ratatui::restore();
@@ -67,7 +68,7 @@ fn follow(running: &Running, model: &mut Model, terminal: &mut DefaultTerminal) 
 
 /// Saves a connection's packets; what is to be said about it.
 fn save(running: &Running, row: &Row) -> String {
-    let Some(ends) = row.ends() else { return "these ends have no addresses".to_owned() };
+    let Some(ends) = Ends::of(&row.connection) else { return "these ends have no addresses".to_owned() };
     for number in 1..=FILES {
         let path = file_name(row, number);
         match running.save(ends, path.clone()) {

@@ -12,6 +12,7 @@ use tcpwhy_wire::container::{self, Opened};
 use tcpwhy_wire::decode::decode;
 
 use super::super::capture::Progress;
+use super::super::names::Names;
 use super::keys::{Wish, pressed};
 use super::model::{Model, Order, Page};
 use super::{draw, file_name};
@@ -38,7 +39,7 @@ fn progress(dropped: u64) -> Progress {
 }
 
 fn model(interface: &str) -> Model {
-    let mut model = Model::new(interface, "", true);
+    let mut model = Model::new(interface, "", &Names::default(), true);
     model.update(progress(0), Duration::from_secs(12));
     model
 }
