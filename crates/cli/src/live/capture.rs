@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Error, Result, anyhow, ensure};
+use anyhow::{Error, Result, anyhow, ensure};
 use tcpwhy_diagnose::{Analyzer, CaptureInfo, Diagnosis};
 use tcpwhy_host::interface;
 use tcpwhy_host::ring::{Ring, Statistics};
@@ -72,14 +72,16 @@ pub(super) struct Running {
 
 /// Starts to capture, until a limit is reached or `stop` is requested. `keep` says whether the latest packets are kept,
 /// for [`Running::save`].
-pub(super) fn start(mut opened: Opened, limits: Limits, keep: bool, stop: &Stop) -> Result<Running> {
+pub(super) fn start(opened: Opened, limits: Limits, keep: bool, stop: &Stop) -> Result<Running> {
     let (questions, asked) = mpsc::channel();
     let (end, ended) = mpsc::channel();
-    let (interface, filter) = (opened.interface.clone(), opened.filter.clone());
-    let (names, _looking) = (opened.names.clone(), opened.looking.take());
-    let sink = Sink::new(&mut opened, keep);
-    let index = interface::index(&interface);
-    let (name, ring) = (interface.clone(), opened.ring);
+    let Opened { ring, interface, filter, snaplen, writer, names, looking } = opened;
+    let name = match filter.as_str() {
+        "" => format!("live on {interface}"),
+        filter => format!("live on {interface}, {filter}"),
+    };
+    let sink = Sink::new(name, snaplen, writer, keep);
+    let (name, index) = (interface.clone(), interface::index(&interface));
     let mut capture = Capture { ring, name, index, sink, limits, stop: stop.clone(), asked };
     let capture = move || {
         // Dropped at the end, which whoever waits for it notices.
@@ -89,7 +91,7 @@ pub(super) fn start(mut opened: Opened, limits: Limits, keep: bool, stop: &Stop)
         capture.sink.finish(statistics, result)
     };
     let thread = thread::Builder::new().name("capture".to_owned()).spawn(capture)?;
-    Ok(Running { interface, filter, names, _looking, questions, ended, thread })
+    Ok(Running { interface, filter, names, _looking: looking, questions, ended, thread })
 }
 
 impl Running {
@@ -117,10 +119,13 @@ impl Running {
     pub(super) fn end(self) -> Result<(Diagnosis, Option<Error>)> {
         let ended = self.thread.join().map_err(|_| anyhow!("the capture broke off"))?;
         let (mut progress, result) = ended;
-        let reason = result.context(format!("the capture on {} broke off", self.interface)).err();
-        let notes = &mut progress.info.notes;
-        notes
-            .extend(reason.as_ref().map(|reason| format!("The capture broke off: {}.", reason.root_cause())));
+        let reason = result.err();
+        progress
+            .info
+            .notes
+            .extend(reason.as_ref().map(|reason| format!("The capture broke off: {reason:#}.")));
+        let reason =
+            reason.map(|reason| reason.context(format!("the capture on {} broke off", self.interface)));
         let diagnosis = progress.analyzer.clone().finish(progress.info.clone());
         progress.info.notes.extend(self.names.note(&diagnosis));
         Ok((progress.diagnosis(), reason))

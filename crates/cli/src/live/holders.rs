@@ -38,6 +38,7 @@ impl Holders {
     /// Starts it with the rights that this process has, out of reach of the terminal's Ctrl-C.
     pub(super) fn start() -> io::Result<Self> {
         let mut process = Command::new("/proc/self/exe")
+            .arg0("tcpwhy")
             .args(["live", ARGUMENT])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -174,24 +174,23 @@ fn key(is_udp: bool, socket: &TcpSocket) -> Option<(Key, u64)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn program(name: &str) -> Program {
-        Program { name: name.to_owned(), pid: 1 }
-    }
-
-    /// Sockets by their ends, each held by a program of that name.
-    fn names(sockets: &[(&str, Option<&str>, &str)]) -> Names {
+impl Names {
+    /// Those of TCP sockets with these ends on a machine whose address is 10.0.0.1, each held by process 1 of that name.
+    pub(super) fn of_sockets(sockets: &[(&str, Option<&str>, &str)]) -> Self {
         let end = |text: &str| text.parse().expect("an address");
-        let keys = sockets.iter().zip(1..);
-        let keys: Vec<(Key, u64)> =
-            keys.map(|((local, peer, _), inode)| ((false, end(local), peer.map(end)), inode)).collect();
+        let key = |(local, peer, _): &(&str, Option<&str>, &str)| (false, end(local), peer.map(end));
+        let program = |name: &str| Program { name: name.to_owned(), pid: 1 };
+        let keys = sockets.iter().map(key).zip(1..).collect();
         let programs = (1..).zip(sockets).map(|(inode, (_, _, name))| (inode, program(name)));
-        let names = Names::default();
+        let names = Self::default();
         names.learn(keys, &programs.collect(), ["10.0.0.1".parse().expect("an address")].into());
         names
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
 
     fn at(names: &Names, one: &str, other: &str) -> [Option<String>; 2] {
         let ends = [one, other].map(|end| end.parse().expect("an address"));
@@ -200,7 +199,7 @@ mod tests {
 
     #[test]
     fn the_very_socket_comes_before_the_one_that_listens() {
-        let names = names(&[
+        let names = Names::of_sockets(&[
             ("127.0.0.1:5000", Some("127.0.0.1:80"), "curl"),
             ("127.0.0.1:80", Some("127.0.0.1:5000"), "worker"),
             ("0.0.0.0:80", None, "parent"),
@@ -213,7 +212,10 @@ mod tests {
 
     #[test]
     fn another_machines_end_is_no_program_of_this_one() {
-        let names = names(&[("10.0.0.1:5000", Some("10.0.0.2:80"), "curl"), ("[::]:80", None, "own server")]);
+        let names = Names::of_sockets(&[
+            ("10.0.0.1:5000", Some("10.0.0.2:80"), "curl"),
+            ("[::]:80", None, "own server"),
+        ]);
         let [curl, theirs] = at(&names, "10.0.0.1:5000", "10.0.0.2:80");
         assert_eq!((curl.as_deref(), theirs), (Some("curl"), None));
         let [_, own] = at(&names, "10.0.0.3:5000", "10.0.0.1:80");
@@ -222,7 +224,7 @@ mod tests {
 
     #[test]
     fn what_was_seen_stays_until_there_are_too_many() {
-        let names = names(&[("127.0.0.1:5000", Some("127.0.0.1:80"), "curl")]);
+        let names = Names::of_sockets(&[("127.0.0.1:5000", Some("127.0.0.1:80"), "curl")]);
         names.learn(Vec::new(), &HashMap::new(), HashSet::new());
         assert_eq!(at(&names, "127.0.0.1:5000", "127.0.0.1:80")[0].as_deref(), Some("curl"));
         let end =
@@ -230,7 +232,11 @@ mod tests {
         for look in 0..4 {
             let ports = look * MOST / 2..(look + 1) * MOST / 2;
             let keys = ports.map(|port| ((false, end(port), None), 1)).collect();
-            names.learn(keys, &HashMap::from([(1, program("many"))]), HashSet::new());
+            names.learn(
+                keys,
+                &HashMap::from([(1, Program { name: "many".to_owned(), pid: 1 })]),
+                HashSet::new(),
+            );
             assert!(names.0.lock().expect("no panic").ends.len() <= MOST);
         }
         assert_eq!(at(&names, "127.0.0.1:5000", "127.0.0.1:80")[0], None);

@@ -24,6 +24,9 @@ use crate::link::quantity::typed;
 /// All interfaces at once.
 const ANY: &str = "any";
 
+/// A file that packets are written into.
+pub(super) type Output = Writer<BufWriter<File>>;
+
 /// A capture that may begin.
 pub(super) struct Opened {
     pub(super) ring: Ring,
@@ -32,7 +35,7 @@ pub(super) struct Opened {
     /// The filter as it was typed; empty where there is none.
     pub(super) filter: String,
     pub(super) snaplen: u32,
-    pub(super) writer: Option<Writer<BufWriter<File>>>,
+    pub(super) writer: Option<Output>,
     pub(super) names: Names,
     /// Fills `names` for as long as it is kept.
     pub(super) looking: Option<Looking>,
@@ -89,7 +92,8 @@ fn ring(args: &Args, interface: &str, program: &[Instruction]) -> Result<Ring> {
         filter: program,
         promiscuous: args.promiscuous,
     };
-    Ring::open_with(&settings).or_else(|error| match error.kind() {
+    let opened = Ring::open_with(&settings).and_then(|ring| ring.wait(AT_ONCE).map(|_| ring));
+    opened.or_else(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => {
             bail!(
                 "capturing needs rights that you do not have: run sudo tcpwhy live …, or allow it once with \
@@ -104,6 +108,9 @@ fn ring(args: &Args, interface: &str, program: &[Instruction]) -> Result<Ring> {
         _ => Err(error).with_context(|| format!("cannot capture on {}", plain(interface))),
     })
 }
+
+/// A wait in which the kernel says that the interface is down, which it does not say when a socket is bound to it.
+const AT_ONCE: Duration = Duration::from_nanos(1);
 
 /// `ENODEV`.
 const NO_DEVICE: i32 = 19;
@@ -128,7 +135,7 @@ fn names() -> String {
 }
 
 /// The file belongs to who goes on, not to root; nobody shall not own files.
-fn writer(path: &Path, heir: Option<Heir>) -> io::Result<Writer<BufWriter<File>>> {
+fn writer(path: &Path, heir: Option<Heir>) -> io::Result<Output> {
     let file = File::create(path)?;
     if let Some(heir) = heir.filter(|heir| !heir.is_nobody()) {
         fchown(&file, Some(heir.uid), Some(heir.gid))?;

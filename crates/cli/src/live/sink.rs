@@ -8,13 +8,13 @@ use anyhow::{Context, Result};
 use tcpwhy_diagnose::{Analyzer, CaptureInfo};
 use tcpwhy_host::ring::{self, Statistics};
 use tcpwhy_wire::Packet;
-use tcpwhy_wire::container::{Frame, Interface, Writer};
+use tcpwhy_wire::container::{Frame, Interface};
 use tcpwhy_wire::decode::{Tally, Undecoded, decode_onto};
 
 use super::capture::Progress;
 use super::kept::{Ends, Kept};
 use super::links::{Links, Taken};
-use super::open::Opened;
+use super::open::Output;
 
 /// Connections kept before the least remarkable half is forgotten. A display clones them all each second, which takes
 /// about 1 µs each: with this many, the ring fills by a tenth meanwhile at 500,000 packets/s.
@@ -32,7 +32,7 @@ pub(super) struct Sink {
     batch: Vec<Packet>,
     tally: Tally,
     links: Links,
-    writer: Option<Writer<BufWriter<File>>>,
+    writer: Option<Output>,
     /// The latest packets, where somebody may want to save some.
     kept: Option<Kept>,
     /// Frames so far, of every protocol.
@@ -46,21 +46,17 @@ pub(super) struct Sink {
 }
 
 impl Sink {
-    /// Where captured packets go; `keep` says whether the latest are kept, to be saved.
-    pub(super) fn new(opened: &mut Opened, keep: bool) -> Self {
-        let Opened { interface, filter, snaplen, writer, .. } = opened;
-        let name = match filter.as_str() {
-            "" => format!("live on {interface}"),
-            filter => format!("live on {interface}, {filter}"),
-        };
+    /// Where the packets of a capture of that name go, cut to `snaplen` bytes; `keep` says whether the latest are kept, to be
+    /// saved.
+    pub(super) fn new(name: String, snaplen: u32, writer: Option<Output>, keep: bool) -> Self {
         Self {
             name,
-            snaplen: *snaplen,
+            snaplen,
             analyzer: Analyzer::new(),
             batch: Vec::with_capacity(Analyzer::BATCH),
             tally: Tally::default(),
             links: Links::default(),
-            writer: writer.take(),
+            writer,
             kept: keep.then(Kept::new),
             frames: 0,
             bytes: 0,
@@ -181,7 +177,7 @@ impl Sink {
         (Progress { analyzer: self.analyzer, info, statistics, forgotten: self.forgotten }, result)
     }
 
-    fn end(&self, mut writer: Writer<BufWriter<File>>) -> io::Result<()> {
+    fn end(&self, mut writer: Output) -> io::Result<()> {
         let end = self.span.map_or(0, |(_, last)| last);
         // Drops are the socket's, not an interface's; a file has no other place for them.
         if self.statistics.dropped > 0 && !self.links.described.is_empty() {
@@ -196,15 +192,78 @@ impl Sink {
 }
 
 /// Writes a frame, and before it the description of interfaces that are new.
-fn write(
-    writer: &mut Writer<BufWriter<File>>,
-    links: &Links,
-    snaplen: u32,
-    frame: &Frame<'_>,
-) -> io::Result<()> {
+fn write(writer: &mut Output, links: &Links, snaplen: u32, frame: &Frame<'_>) -> io::Result<()> {
     while writer.interfaces() <= frame.interface as usize {
         let described = &links.described[writer.interfaces()];
         writer.interface(&Interface { name: &described.name, link: described.link, snaplen })?;
     }
     writer.frame(frame, "")
+}
+
+#[cfg(test)]
+mod tests {
+    use tcpwhy_diagnose::report::{Line, Source};
+    use tcpwhy_host::ring::Passage;
+
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    /// A UDP datagram over bare IPv4 of the flow of that number, at that time (ns).
+    fn take(sink: &mut Sink, flow: u32, time: i64) {
+        let mut data = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1];
+        data.extend((0x0a01_0000 + flow).to_be_bytes());
+        data.extend([0x30, 0x39, 0, 53, 0, 8, 0, 0]);
+        let packet = ring::Packet {
+            time,
+            passage: Passage::Left,
+            original_len: 28,
+            interface: 1,
+            hardware: 0xfffe,
+            protocol: 0x0800,
+            link_len: 0,
+            data: &data,
+        };
+        sink.take(&packet).expect("no file");
+    }
+
+    #[test]
+    fn memory_is_bounded_and_what_is_forgotten_stays_in_the_sums() {
+        const FLOWS: u32 = 50_000;
+        let mut sink = Sink::new("live on test".to_owned(), 256, None, true);
+        for flow in 0..FLOWS {
+            take(&mut sink, flow, i64::from(flow) * MS);
+            take(&mut sink, flow, i64::from(flow) * MS + MS / 2);
+            assert!(sink.analyzer.len() <= MOST_CONNECTIONS + Analyzer::BATCH, "{}", sink.analyzer.len());
+        }
+        let (progress, result) = sink.finish(Statistics::default(), Ok(()));
+        result.expect("no file");
+        let (kept, forgotten) = (progress.analyzer.len() as u64, progress.forgotten);
+        assert!(forgotten > 0 && kept + forgotten == u64::from(FLOWS), "{kept} + {forgotten}");
+        let diagnosis = progress.diagnosis();
+        let capture = diagnosis.capture();
+        assert_eq!(capture.packets, 2 * u64::from(FLOWS));
+        // Half a ms of each, in which its program was silent.
+        assert!((capture.ledger_ms.total() - f64::from(FLOWS) / 2.0).abs() < 1e-3, "{:?}", capture.ledger_ms);
+        assert!((capture.ledger_ms.get(Line::ClientApp) - f64::from(FLOWS) / 2.0).abs() < 1e-3);
+        let said = format!("{forgotten} connections were forgotten");
+        assert!(capture.notes.iter().any(|note| note.starts_with(&said)), "{:?}", capture.notes);
+        // The latest are there, since none lost anything.
+        let last = diagnosis.connections().last().expect("a connection");
+        assert_eq!(last.server, format!("10.1.{}.{}:53", (FLOWS - 1) >> 8, (FLOWS - 1) & 0xff));
+    }
+
+    #[test]
+    fn what_makes_the_report_unsure_is_in_its_notes() {
+        let mut sink = Sink::new("live on test".to_owned(), 256, None, false);
+        take(&mut sink, 1, 0);
+        sink.downs = 2;
+        let (progress, _) = sink.finish(Statistics { packets: 100, dropped: 99 }, Ok(()));
+        let notes = progress.diagnosis().capture().notes;
+        assert!(
+            notes.iter().any(|note| note.starts_with("The kernel dropped 99 of 100 packets")),
+            "{notes:?}"
+        );
+        assert!(notes.iter().any(|note| note.starts_with("The interface went down 2 times")), "{notes:?}");
+    }
 }

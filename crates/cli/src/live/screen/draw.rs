@@ -25,8 +25,8 @@ const RULE: usize = 22;
 const BAR: std::ops::RangeInclusive<usize> = 10..=40;
 /// Columns of two ends of IPv4 at most, `255.255.255.255:65535 → …`, and the space behind them.
 const ENDS: usize = 46;
-/// Columns of two programs' names, which are cut where they are longer, and the space behind them.
-const PROGRAMS: usize = 26;
+/// The fewest and the most columns of two programs' names of at most 15 bytes, and the space behind them.
+const PROGRAMS: std::ops::RangeInclusive<usize> = 26..=35;
 /// Lines of findings below the connections, and their headline, of a screen of this many lines or more.
 const NEWS: u16 = 6;
 const LINES_FOR_NEWS: u16 = 16;
@@ -135,7 +135,8 @@ struct Columns {
 impl Columns {
     fn of(width: usize) -> Self {
         let free = width.saturating_sub(1 + TIME + RULE + 2);
-        let programs = if free >= BAR.start() + ENDS + PROGRAMS { PROGRAMS } else { 0 };
+        let room = free.saturating_sub(BAR.start() + ENDS);
+        let programs = if room < *PROGRAMS.start() { 0 } else { room.min(*PROGRAMS.end()) };
         let free = free - programs;
         let bar = free.saturating_sub(ENDS).clamp(*BAR.start(), *BAR.end());
         Self { bar, ends: free.saturating_sub(bar), programs }

@@ -76,6 +76,27 @@ fn connections_findings_and_keys_are_on_the_screen() {
 }
 
 #[test]
+fn programs_have_a_column_on_a_wide_screen_and_a_line_on_every() {
+    let mut model = model("eth0");
+    let worst = model.rows[0].connection.clone();
+    let hostile = "a\x1b[2Jb";
+    model.names = Names::of_sockets(&[
+        (&worst.client, Some(&worst.server), hostile),
+        (&worst.server, Some(&worst.client), "nginx"),
+    ]);
+    let narrow = screen(&mut model, 80, 24);
+    assert_eq!(narrow[1], " a\\u{1b}[2Jb (1) → nginx (1)");
+    assert!(!narrow[2].contains("programs") && !narrow[3].contains("nginx"), "{narrow:?}");
+    let wide = screen(&mut model, 140, 24);
+    assert!(wide[2].contains("programs") && wide[3].contains("a\\u{1b}[2Jb → nginx"), "{wide:?}");
+    // The columns behind stay where they are.
+    let at = |line: &str, what: &str| line.find(what).map(|at| line[..at].chars().count());
+    assert_eq!(at(&wide[2], "found"), at(&wide[3], "✖"));
+    type_text(&mut model, "/nginx");
+    assert_eq!(model.rows.len(), 1);
+}
+
+#[test]
 fn the_worst_is_first_and_the_order_can_be_changed() {
     let mut model = model("eth0");
     let lost: Vec<f64> = model.rows.iter().map(super::Row::lost).collect();
