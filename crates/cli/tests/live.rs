@@ -2,16 +2,20 @@
 //! traffic.
 #![cfg(target_os = "linux")]
 
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sched::{CloneFlags, unshare};
 use rustix::process::Signal;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -272,13 +276,13 @@ fn what_the_kernel_dropped_is_said_at_once_and_in_the_report() {
     on_own_loopback("what_the_kernel_dropped_is_said_at_once_and_in_the_report", || {
         // More than the ring has slots: 32 MiB, 256 bytes of each packet and a header.
         const ALL: u64 = 150_000;
-        let live = Live::start(&["--format", "json", "--duration", "3s"]);
+        let mut live = Live::start(&["--format", "json"]);
         live.signal(Signal::STOP);
         flood(ALL);
         live.signal(Signal::CONT);
-        let (status, report, said) = live.everything();
-        assert_eq!(status, Some(0), "{said}");
-        let report: Value = serde_json::from_str(&report).expect("JSON");
+        let mut said = String::new();
+        live.stderr.read_line(&mut said).expect("a line");
+        let report: Value = serde_json::from_str(&live.stop()).expect("JSON");
         let capture = &report["captures"][0];
         let dropped = ALL - capture["packets"].as_u64().expect("a number");
         assert!(dropped > 10_000, "{dropped}");
@@ -287,6 +291,58 @@ fn what_the_kernel_dropped_is_said_at_once_and_in_the_report() {
         assert!(notes.iter().any(|one| one.as_str().is_some_and(|one| one.starts_with(&note))), "{notes:?}");
         assert_eq!(said, format!("tcpwhy: the kernel dropped {dropped} packets\n"));
     });
+}
+
+#[test]
+fn a_terminal_that_goes_ends_it_and_the_file_is_whole() {
+    on_own_loopback("a_terminal_that_goes_ends_it_and_the_file_is_whole", || {
+        let folder = TempDir::new().expect("a folder");
+        let file = folder.path().join("live.pcapng");
+        let file = file.to_str().expect("UTF-8");
+        let (mut terminal, end) = terminal();
+        let twin = || end.try_clone().expect("a descriptor");
+        let mut command = tcpwhy(&["live", "-i", "lo", "--write", file]);
+        let mut live = command.stdin(twin()).stdout(twin()).stderr(twin()).spawn().expect("the binary runs");
+        drop((command, end));
+        let mut shown = Vec::new();
+        while !String::from_utf8_lossy(&shown).contains("tcpwhy live") {
+            let mut some = [0; 4096];
+            let read = terminal.read(&mut some).expect("a screen");
+            shown.extend(&some[..read]);
+        }
+        stalling_calls(5);
+        drop(terminal);
+        // It used to read the end of its terminal again and again.
+        let begin = Instant::now();
+        let status = loop {
+            match live.try_wait().expect("a child") {
+                Some(status) => break status,
+                None if begin.elapsed() < Duration::from_secs(30) => thread::sleep(Duration::from_millis(20)),
+                None => {
+                    live.kill().expect("a child");
+                    panic!("it goes on without a terminal");
+                }
+            }
+        };
+        assert_eq!(status.code(), Some(2));
+        let from_file = tcpwhy(&["--format", "json", file]).output().expect("the binary runs");
+        let from_file: Value = serde_json::from_slice(&from_file.stdout).expect("JSON");
+        assert!(rules(&from_file).iter().any(|(rule, ..)| rule == "nagle-delayed-ack"), "{from_file}");
+    });
+}
+
+/// A terminal of 80 × 24: what shows it, and what programs have.
+fn terminal() -> (File, File) {
+    let shows = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    grantpt(&shows).expect("a terminal");
+    unlockpt(&shows).expect("a terminal");
+    let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&shows, size).expect("a size");
+    let name = ptsname(&shows, Vec::new()).expect("a name");
+    let mut options = File::options();
+    options.read(true).write(true).custom_flags(OpenptFlags::NOCTTY.bits() as i32);
+    let programs = options.open(name.to_str().expect("UTF-8")).expect("a terminal");
+    (File::from(shows), programs)
 }
 
 /// Datagrams that somebody receives, so that nobody answers.

@@ -198,7 +198,7 @@ impl Capture {
 
     /// Takes what was in the ring when the end came: no more than it holds, since more may come all the time.
     fn drain(&mut self) -> Result<()> {
-        for _ in 0..self.ring.capacity() / BETWEEN_LOOKS as usize {
+        for _ in 0..self.ring.capacity().div_ceil(BETWEEN_LOOKS as usize) {
             if self.burst()? < BETWEEN_LOOKS {
                 break;
             }

@@ -6,7 +6,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use tcpwhy_diagnose::report::{Connection, Source};
@@ -46,9 +46,18 @@ struct Known {
     ends: HashMap<Key, (u64, Program)>,
 }
 
-/// Looks again and again until it is dropped.
+/// Looks again and again until it is dropped, and the second process has ended with it.
 pub(super) struct Looking {
-    _stop: Sender<()>,
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Drop for Looking {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        // It took nothing with it if it panicked.
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
 }
 
 impl Names {
@@ -69,8 +78,8 @@ impl Names {
             }
             holders.end();
         };
-        thread::Builder::new().name("names".to_owned()).spawn(look)?;
-        Ok(Looking { _stop: stop })
+        let thread = thread::Builder::new().name("names".to_owned()).spawn(look)?;
+        Ok(Looking { stop: Some(stop), thread: Some(thread) })
     }
 
     fn learn(&self, sockets: Vec<(Key, u64)>, programs: &HashMap<u64, Program>, addresses: HashSet<IpAddr>) {

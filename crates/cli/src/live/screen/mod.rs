@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 use super::capture::Running;
 use super::kept::Ends;
@@ -52,18 +54,36 @@ fn follow(running: &Running, model: &mut Model, terminal: &mut DefaultTerminal) 
         if running.wait(Duration::ZERO) {
             return Ok(());
         }
-        if !event::poll(TICK)? {
-            continue;
-        }
-        match keys::pressed(model, &event::read()?) {
-            Some(Wish::End) => return Ok(()),
-            Some(Wish::Save) => {
-                let said = model.chosen().map(|row| save(running, row));
-                model.say(said.unwrap_or_else(|| "no connection is chosen".to_owned()));
+        wait_for_key()?;
+        // One read of the terminal may have brought several.
+        while event::poll(Duration::ZERO)? {
+            match keys::pressed(model, &event::read()?) {
+                Some(Wish::End) => return Ok(()),
+                Some(Wish::Save) => {
+                    let said = model.chosen().map(|row| save(running, row));
+                    model.say(said.unwrap_or_else(|| "no connection is chosen".to_owned()));
+                }
+                None => {}
             }
-            None => {}
         }
     }
+}
+
+/// Waits for a key, but no longer than [`TICK`]. A terminal that is gone is an error: `event::poll` would read its end again
+/// and again, and never return.
+fn wait_for_key() -> io::Result<()> {
+    let stdin = io::stdin();
+    let mut keys = [PollFd::new(&stdin, PollFlags::IN)];
+    let tick = Timespec::try_from(TICK).map_err(io::Error::other)?;
+    match poll(&mut keys, Some(&tick)) {
+        // A signal, which may have asked for the end.
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    if keys[0].revents().intersects(PollFlags::HUP | PollFlags::ERR) {
+        return Err(io::Error::other("the terminal is gone"));
+    }
+    Ok(())
 }
 
 /// Saves a connection's packets; what is to be said about it.
