@@ -37,7 +37,8 @@ pub(super) fn show(running: &Running, color: Color) -> io::Result<()> {
     let mut model = Model::new(&running.interface, &running.filter, &running.names, output::colored(color));
     let mut terminal = ratatui::try_init()?;
     let result = follow(running, &mut model, &mut terminal);
-    ratatui::restore();
+    // `ratatui::restore` panics where the terminal is gone, since it says so there.
+    let _ = ratatui::try_restore();
     result
 }
 
