@@ -22,6 +22,8 @@ use model::{Model, Row};
 
 /// Time between two looks at the capture.
 const SECOND: Duration = Duration::from_secs(1);
+/// With many connections a look takes long: looks are this many times as far apart as they take.
+const REST: u32 = 10;
 /// Time between two looks at the keyboard, in which a capture that ended is noticed.
 const TICK: Duration = Duration::from_millis(100);
 /// Files of one connection that are tried for a name that is free.
@@ -44,20 +46,26 @@ pub(super) fn show(running: &Running, color: Color) -> io::Result<()> {
 
 fn follow(running: &Running, model: &mut Model, terminal: &mut DefaultTerminal) -> io::Result<()> {
     let start = Instant::now();
-    let mut looked: Option<Instant> = None;
+    let (mut next_look, mut is_stale) = (start, true);
     loop {
-        if !model.is_frozen() && looked.is_none_or(|at| at.elapsed() >= SECOND) {
-            looked = Some(Instant::now());
+        let now = Instant::now();
+        if !model.is_frozen() && now >= next_look {
             let Some(progress) = running.progress() else { return Ok(()) };
             model.update(progress, start.elapsed());
+            next_look = now + SECOND.max(now.elapsed() * REST);
+            is_stale = true;
         }
-        terminal.draw(|frame| draw::draw(model, frame))?;
+        if is_stale {
+            terminal.draw(|frame| draw::draw(model, frame))?;
+            is_stale = false;
+        }
         if running.wait(Duration::ZERO) {
             return Ok(());
         }
         wait_for_key()?;
         // One read of the terminal may have brought several.
         while event::poll(Duration::ZERO)? {
+            is_stale = true;
             match keys::pressed(model, &event::read()?) {
                 Some(Wish::End) => return Ok(()),
                 Some(Wish::Save) => {
