@@ -1,8 +1,14 @@
-//! Ctrl-C: the first asks for the report on what was read so far, a second quits at once.
+//! Ctrl-C, or another signal that asks for an end: the first asks for the report on what was read so far, a second quits at once.
 
 use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+#[cfg(unix)]
+use signal_hook::{
+    consts::{SIGHUP, SIGTERM},
+    flag,
+};
 
 /// What a shell reports for a program that SIGINT ended: 128 + 2.
 pub(crate) const INTERRUPTED: i32 = 130;
@@ -26,6 +32,18 @@ impl Stop {
                 process::exit(INTERRUPTED);
             }
         });
+        stop
+    }
+
+    /// The same, and SIGTERM and SIGHUP do as Ctrl-C does: for what runs for days, started by others.
+    #[cfg(unix)]
+    pub(crate) fn on_signals() -> Self {
+        let stop = Self::on_ctrl_c();
+        for signal in [SIGTERM, SIGHUP] {
+            // In this order: the second one ends the program. Where that fails, so does the first.
+            let _ = flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop.requested))
+                .and_then(|_| flag::register(signal, Arc::clone(&stop.requested)));
+        }
         stop
     }
 

@@ -2,15 +2,20 @@
 //! traffic.
 #![cfg(target_os = "linux")]
 
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sched::{CloneFlags, unshare};
+use rustix::process::Signal;
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -19,8 +24,7 @@ fn on_own_loopback(name: &str, test: impl FnOnce() + Send + 'static) {
     let ran = thread::spawn(move || {
         let apart = unshare(CloneFlags::CLONE_NEWNET).is_ok();
         if apart {
-            let up = Command::new("ip").args(["link", "set", "lo", "up"]).status().expect("the ip command");
-            assert!(up.success());
+            ip("link set lo up");
             test();
         }
         apart
@@ -29,6 +33,11 @@ fn on_own_loopback(name: &str, test: impl FnOnce() + Send + 'static) {
         // Straight to standard error, which shows it; eprintln! is kept from a passing test.
         let _ = writeln!(io::stderr(), "SKIPPED {name}: only root may make a network namespace");
     }
+}
+
+fn ip(args: &str) {
+    let status = Command::new("ip").args(args.split(' ')).status().expect("the ip command");
+    assert!(status.success(), "ip {args}");
 }
 
 fn tcpwhy(args: &[&str]) -> Command {
@@ -63,18 +72,28 @@ impl Live {
 
     /// Ctrl-C, and what it printed until then.
     fn stop(self) -> String {
-        let id = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(id, rustix::process::Signal::INT).expect("a signal");
+        self.signal(Signal::INT);
         self.end()
     }
 
+    fn signal(&self, signal: Signal) {
+        let id = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(id, signal).expect("a signal");
+    }
+
     /// What it printed until it ended by itself.
-    fn end(mut self) -> String {
+    fn end(self) -> String {
+        let (status, stdout, stderr) = self.everything();
+        assert_eq!((status, stderr.as_str()), (Some(0), ""));
+        stdout
+    }
+
+    /// Exit status, output, and what was said.
+    fn everything(mut self) -> (Option<i32>, String, String) {
         let output = self.child.wait_with_output().expect("an end");
         let mut stderr = String::new();
         self.stderr.read_to_string(&mut stderr).expect("UTF-8");
-        assert_eq!((output.status.code(), stderr.as_str()), (Some(0), ""));
-        String::from_utf8(output.stdout).expect("UTF-8")
+        (output.status.code(), String::from_utf8(output.stdout).expect("UTF-8"), stderr)
     }
 }
 
@@ -165,32 +184,203 @@ fn packets_are_counted_once_and_the_filter_leaves_others_out() {
             report["captures"][0]["packets"].as_u64().expect("a number") as usize
         };
         assert_eq!(packets(&first.end()), 10);
-        // What is in the rings when Ctrl-C comes is still to be read: give it the time.
-        thread::sleep(Duration::from_millis(500));
         assert_eq!(packets(&some.stop()), WANTED);
         assert_eq!(packets(&all.stop()), WANTED + WANTED / 2);
         assert_eq!(packets(&any.stop()), WANTED + WANTED / 2);
     });
 }
 
+/// Holds a process to being nobody, with these capabilities and no others.
+fn is_nobody_with(process: u32, capabilities: &str) {
+    for task in std::fs::read_dir(format!("/proc/{process}/task")).expect("threads").flatten() {
+        let status = std::fs::read_to_string(task.path().join("status")).expect("a status");
+        let field = |name: &str| {
+            let line = status.lines().find(|line| line.starts_with(name)).expect("a field");
+            line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(field("Uid:"), "65534 65534 65534 65534");
+        assert_eq!(field("Gid:"), "65534 65534 65534 65534");
+        assert_eq!(field("Groups:"), "65534");
+        assert_eq!((field("CapPrm:").as_str(), field("CapEff:").as_str()), (capabilities, capabilities));
+        assert_eq!((field("CapInh:"), field("CapAmb:")), ("0".repeat(16), "0".repeat(16)));
+        assert_eq!(field("NoNewPrivs:"), "1");
+    }
+}
+
 #[test]
 fn the_rights_are_given_up() {
     on_own_loopback("the_rights_are_given_up", || {
-        let live = Live::start(&["--duration", "1s"]);
-        let tasks = format!("/proc/{}/task", live.child.id());
-        for task in std::fs::read_dir(tasks).expect("threads").flatten() {
-            let status = std::fs::read_to_string(task.path().join("status")).expect("a status");
-            let field = |name: &str| {
-                let line = status.lines().find(|line| line.starts_with(name)).expect("a field");
-                line.split_whitespace().skip(1).collect::<Vec<_>>().join(" ")
-            };
-            assert_eq!(field("Uid:"), "65534 65534 65534 65534");
-            assert_eq!(field("Gid:"), "65534 65534 65534 65534");
-            assert_eq!(field("Groups:"), "65534");
-            assert_eq!((field("CapPrm:"), field("CapEff:")), ("0".repeat(16), "0".repeat(16)));
-            assert_eq!(field("NoNewPrivs:"), "1");
+        let live = Live::start(&[]);
+        let first = live.child.id();
+        is_nobody_with(first, "0000000000000000");
+        // The second process, once it has named a program: CAP_DAC_READ_SEARCH (2) and CAP_SYS_PTRACE (19).
+        stalling_calls(40);
+        let children = std::fs::read_to_string(format!("/proc/{first}/task/{first}/children"));
+        let second = children.expect("children").trim().parse().expect("one process");
+        is_nobody_with(second, "0000000000080004");
+        live.stop();
+        assert!(!Path::new(&format!("/proc/{second}")).exists(), "it ends with the first one");
+    });
+}
+
+#[test]
+fn programs_are_named_in_lines_and_in_the_report() {
+    on_own_loopback("programs_are_named_in_lines_and_in_the_report", || {
+        let live = Live::start(&[]);
+        let server = stalling_calls(60);
+        let lines = live.stop();
+        let me = std::process::id();
+        let own = std::fs::read_to_string("/proc/self/comm").expect("a name");
+        let own = format!("{} ({me})", own.trim());
+        let news = lines.lines().find(|line| line.contains("nagle-delayed-ack  127.0.0.1:")).expect("a line");
+        assert!(news.contains(&format!("→ {server}, {own} → {own}: ")), "{news}");
+        // The report breaks its lines.
+        let report = lines.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(report.contains(&format!("{server} is {own}")), "{lines}");
+    });
+}
+
+#[test]
+fn signals_that_end_it_end_it_with_the_report() {
+    on_own_loopback("signals_that_end_it_end_it_with_the_report", || {
+        for signal in [Signal::TERM, Signal::HUP] {
+            let live = Live::start(&[]);
+            stalling_calls(10);
+            live.signal(signal);
+            let report = live.end();
+            assert!(
+                report.contains("nagle-delayed-ack") && report.contains("  live on lo · live · "),
+                "{report}"
+            );
         }
-        live.end();
+    });
+}
+
+#[test]
+fn what_was_in_the_ring_at_the_end_is_analysed() {
+    on_own_loopback("what_was_in_the_ring_at_the_end_is_analysed", || {
+        const ALL: u64 = 20_000;
+        let live = Live::start(&["--format", "json"]);
+        // It sleeps while they come, and finds the signal beside them.
+        live.signal(Signal::STOP);
+        flood(ALL);
+        live.signal(Signal::TERM);
+        live.signal(Signal::CONT);
+        let report: Value = serde_json::from_str(&live.end()).expect("JSON");
+        assert_eq!(report["captures"][0]["packets"], ALL);
+    });
+}
+
+#[test]
+fn what_the_kernel_dropped_is_said_at_once_and_in_the_report() {
+    on_own_loopback("what_the_kernel_dropped_is_said_at_once_and_in_the_report", || {
+        // More than the ring has slots: 32 MiB, 256 bytes of each packet and a header.
+        const ALL: u64 = 150_000;
+        let mut live = Live::start(&["--format", "json"]);
+        live.signal(Signal::STOP);
+        flood(ALL);
+        live.signal(Signal::CONT);
+        let mut said = String::new();
+        live.stderr.read_line(&mut said).expect("a line");
+        let report: Value = serde_json::from_str(&live.stop()).expect("JSON");
+        let capture = &report["captures"][0];
+        let dropped = ALL - capture["packets"].as_u64().expect("a number");
+        assert!(dropped > 10_000, "{dropped}");
+        let note = format!("The kernel dropped {dropped} of {ALL} packets");
+        let notes = capture["notes"].as_array().expect("notes");
+        assert!(notes.iter().any(|one| one.as_str().is_some_and(|one| one.starts_with(&note))), "{notes:?}");
+        assert_eq!(said, format!("tcpwhy: the kernel dropped {dropped} packets\n"));
+    });
+}
+
+#[test]
+fn a_terminal_that_goes_ends_it_and_the_file_is_whole() {
+    on_own_loopback("a_terminal_that_goes_ends_it_and_the_file_is_whole", || {
+        let folder = TempDir::new().expect("a folder");
+        let file = folder.path().join("live.pcapng");
+        let file = file.to_str().expect("UTF-8");
+        let (mut terminal, end) = terminal();
+        let twin = || end.try_clone().expect("a descriptor");
+        let mut command = tcpwhy(&["live", "-i", "lo", "--write", file]);
+        let mut live = command.stdin(twin()).stdout(twin()).stderr(twin()).spawn().expect("the binary runs");
+        drop((command, end));
+        let mut shown = Vec::new();
+        while !String::from_utf8_lossy(&shown).contains("tcpwhy live") {
+            let mut some = [0; 4096];
+            let read = terminal.read(&mut some).expect("a screen");
+            shown.extend(&some[..read]);
+        }
+        stalling_calls(5);
+        drop(terminal);
+        // It used to read the end of its terminal again and again.
+        let begin = Instant::now();
+        let status = loop {
+            match live.try_wait().expect("a child") {
+                Some(status) => break status,
+                None if begin.elapsed() < Duration::from_secs(30) => thread::sleep(Duration::from_millis(20)),
+                None => {
+                    live.kill().expect("a child");
+                    panic!("it goes on without a terminal");
+                }
+            }
+        };
+        assert_eq!(status.code(), Some(2));
+        let from_file = tcpwhy(&["--format", "json", file]).output().expect("the binary runs");
+        let from_file: Value = serde_json::from_slice(&from_file.stdout).expect("JSON");
+        assert!(rules(&from_file).iter().any(|(rule, ..)| rule == "nagle-delayed-ack"), "{from_file}");
+    });
+}
+
+/// A terminal of 80 × 24: what shows it, and what programs have.
+fn terminal() -> (File, File) {
+    let shows = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    grantpt(&shows).expect("a terminal");
+    unlockpt(&shows).expect("a terminal");
+    let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&shows, size).expect("a size");
+    let name = ptsname(&shows, Vec::new()).expect("a name");
+    let mut options = File::options();
+    options.read(true).write(true).custom_flags(OpenptFlags::NOCTTY.bits() as i32);
+    let programs = options.open(name.to_str().expect("UTF-8")).expect("a terminal");
+    (File::from(shows), programs)
+}
+
+/// Datagrams that somebody receives, so that nobody answers.
+fn flood(packets: u64) {
+    let receiver = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let sender = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    sender.connect(receiver.local_addr().expect("an address")).expect("a connected socket");
+    for _ in 0..packets {
+        sender.send(&[0; 32]).expect("a sent datagram");
+    }
+}
+
+#[test]
+fn a_full_disk_or_an_interface_that_goes_ends_it_with_the_report() {
+    on_own_loopback("a_full_disk_or_an_interface_that_goes_ends_it_with_the_report", || {
+        let full = Live::start(&["--format", "json", "--write", "/dev/full"]);
+        stalling_calls(1);
+        let (status, report, said) = full.everything();
+        assert_eq!(status, Some(2));
+        assert!(said.contains("the file cannot be written: No space left on device"), "{said}");
+        assert_eq!(said.lines().count(), 1, "{said}");
+        let report: Value = serde_json::from_str(&report).expect("JSON");
+        assert!(report["captures"][0]["notes"].to_string().contains("No space left on device"), "{report}");
+
+        for args in ["link add near type veth peer name far", "link set near up", "link set far up"] {
+            ip(args);
+        }
+        let gone = Live::on("near", &["--format", "json"]);
+        ip("link set near down");
+        thread::sleep(Duration::from_millis(200));
+        ip("link set near up");
+        ip("link del near");
+        let (status, report, said) = gone.everything();
+        assert_eq!(status, Some(2));
+        assert!(said.ends_with("the capture on near broke off: the interface is gone\n"), "{said}");
+        let report: Value = serde_json::from_str(&report).expect("JSON");
+        let notes = report["captures"][0]["notes"].to_string();
+        assert!(notes.contains("The interface went down while it was listened to."), "{notes}");
     });
 }
 
@@ -231,6 +421,10 @@ fn what_cannot_be_done_is_said_in_one_line() {
             assert!(wrong.contains("there is no interface") && wrong.contains("lo, any"), "{wrong}");
             assert!(!wrong.contains('\x1b'), "{wrong:?}");
         }
+        ip("link add idle type veth peer name far");
+        let wrong = complaint(&mut tcpwhy(&["live", "-i", "idle"]));
+        assert!(wrong.contains("interface idle is down"), "{wrong}");
+        ip("link del idle");
         let wrong = complaint(&mut tcpwhy(&["live"]));
         assert!(wrong.contains("no default route"), "{wrong}");
         let nowhere = Path::new("/nowhere/at/all");

@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use tcpwhy_wire::calls::Write;
 use tcpwhy_wire::{Names, Packet, TcpFlags, Transport};
 
-use crate::diagnosis::Diagnosis;
+use crate::diagnosis::{Diagnosis, in_ms};
 use crate::flow::series::{Collector, Counted};
 use crate::flow::table::{Key, Record, Table};
-use crate::report::Line;
+use crate::report::{LedgerMs, Line};
 
 /// What the container knows of a capture and the packets do not tell.
 #[derive(Clone, Debug, Default)]
@@ -58,6 +58,8 @@ pub struct Analyzer {
     /// Time of the first packet, ns.
     epoch: i64,
     steps: ClockSteps,
+    /// What connections that were forgotten had booked.
+    forgotten: LedgerMs,
     /// Connections that are recorded.
     asked: Vec<u64>,
     /// Of those that have begun, by number.
@@ -185,8 +187,8 @@ impl Analyzer {
     /// Bounds the memory of an analysis that goes on for days: where more than `most` connections are kept, all are
     /// forgotten but `most / 4` that lost the most time so far, and `most / 4` more that had a packet last. Returns how
     /// many were forgotten. Those that are left are numbered anew, from 0 in order of appearance; the packets of a
-    /// forgotten one that still come make a new connection. An analyser that records connections forgets none: their
-    /// numbers were promised.
+    /// forgotten one that still come make a new connection. The time that a forgotten one had booked stays in the capture's
+    /// sums. An analyser that records connections forgets none: their numbers were promised.
     pub fn age_out(&mut self, most: usize) -> usize {
         if self.len() <= most || !self.asked.is_empty() {
             return 0;
@@ -197,6 +199,11 @@ impl Analyzer {
             (lost.sum::<i64>(), connection.last)
         });
         let keep = worst_and_latest(&records.collect::<Vec<_>>(), most / 4);
+        for (record, _) in self.table.iter_mut().zip(&keep).filter(|(_, keep)| !**keep) {
+            book_the_rest(record);
+            let booked = in_ms(&record.ledger.lines(&record.connection));
+            self.forgotten.0.iter_mut().zip(booked.0).for_each(|(sum, line)| *sum += line);
+        }
         self.table.retain(&keep);
         keep.iter().filter(|keep| !**keep).count()
     }
@@ -204,15 +211,18 @@ impl Analyzer {
     /// Books what is still open and hands over the result. Of an analysis that goes on, `clone` tells the result so far.
     pub fn finish(mut self, info: CaptureInfo) -> Diagnosis {
         self.table.forget_index();
-        for Record { connection, ledger } in self.table.iter_mut() {
-            connection.finish(ledger);
-            ledger.finish(connection.last, connection.whose_turn());
-        }
+        self.table.iter_mut().for_each(book_the_rest);
         let client = |index: u32| self.table.get(index).connection.client().unwrap_or(0);
         let series = self.series.into_iter().map(|(index, series)| (index, series.finish(client(index))));
         let series = series.collect();
-        Diagnosis::new(info, self.table, self.steps, series)
+        Diagnosis::new(info, self.table, self.steps, series, self.forgotten)
     }
+}
+
+/// Books what is still open of a connection whose packets have all been seen.
+fn book_the_rest(Record { connection, ledger }: &mut Record) {
+    connection.finish(ledger);
+    ledger.finish(connection.last, connection.whose_turn());
 }
 
 /// Of records with the time that each lost and the time of its latest packet: which are among the `each` that lost the

@@ -24,6 +24,8 @@ pub struct Diagnosis {
     info: CaptureInfo,
     table: Table,
     steps: ClockSteps,
+    /// What connections had booked that are not in the table any more.
+    forgotten: LedgerMs,
     /// The packets of those connections that were recorded.
     series: BTreeMap<u32, Series>,
     /// What the rules about the whole capture find: it takes a look at every connection, so it is done once.
@@ -45,8 +47,9 @@ impl Diagnosis {
         table: Table,
         steps: ClockSteps,
         series: BTreeMap<u32, Series>,
+        forgotten: LedgerMs,
     ) -> Self {
-        Self { info, table, steps, series, of_capture: OnceLock::new() }
+        Self { info, table, steps, forgotten, series, of_capture: OnceLock::new() }
     }
 
     /// How many connections and UDP flows there are.
@@ -134,7 +137,7 @@ impl Diagnosis {
 
 impl Source for Diagnosis {
     fn capture(&self) -> Capture {
-        let mut ledger = LedgerMs::default();
+        let mut ledger = self.forgotten;
         for Record { connection, ledger: booked } in self.table.iter() {
             for (sum, line) in ledger.0.iter_mut().zip(in_ms(&booked.lines(connection)).0) {
                 *sum += line;
@@ -184,7 +187,7 @@ pub(crate) fn ms(ns: i64) -> Ms {
     Ms(ns as f64 / 1e6)
 }
 
-fn in_ms(lines: &Lines) -> LedgerMs {
+pub(crate) fn in_ms(lines: &Lines) -> LedgerMs {
     LedgerMs(lines.map(|ns| ms(ns).0))
 }
 

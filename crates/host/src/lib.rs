@@ -12,8 +12,6 @@ pub mod filter;
 #[cfg(target_os = "linux")]
 pub mod interface;
 #[cfg(target_os = "linux")]
-pub mod interfaces;
-#[cfg(target_os = "linux")]
 pub mod privileges;
 #[cfg(target_os = "linux")]
 pub mod process;

@@ -5,7 +5,8 @@ use std::io;
 
 use nix::unistd::{Gid, Uid, getgid, getuid, setgroups, setresgid, setresuid};
 use rustix::thread::{
-    CapabilitySet, CapabilitySets, clear_ambient_capability_set, set_capabilities, set_no_new_privs,
+    CapabilitySet, CapabilitySets, capabilities, clear_ambient_capability_set, set_capabilities,
+    set_keep_capabilities, set_no_new_privs,
 };
 
 /// The user that owns nothing: `nobody`, by the kernel's number for users it cannot name
@@ -42,19 +43,48 @@ pub fn heir() -> Option<Heir> {
 
 /// Makes the process the heir's, if there is one, and drops all capabilities of the calling thread, for good: what it
 /// executes later cannot regain them. To be called before other threads are started, which would keep theirs.
+///
+/// # Errors
+///
+/// The kernel refuses; the process is not to go on then.
 pub fn drop_all(heir: Option<Heir>) -> io::Result<()> {
-    if let Some(Heir { uid, gid }) = heir {
-        let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
-        setgroups(&[gid])?;
-        setresgid(gid, gid, gid)?;
-        setresuid(uid, uid, uid)?;
-        if getuid() != uid || getgid() != gid {
-            return Err(io::Error::other("the kernel kept the old user"));
-        }
+    become_heir(heir)?;
+    keep_only(CapabilitySet::empty())
+}
+
+/// The same, but for what it takes to see which process holds which socket: `CAP_SYS_PTRACE` and `CAP_DAC_READ_SEARCH`
+/// stay where they were there. That is enough to read all files, so only a process that handles nothing from outside
+/// may go on with it.
+///
+/// # Errors
+///
+/// The kernel refuses; the process is not to go on then.
+pub fn keep_looking(heir: Option<Heir>) -> io::Result<()> {
+    // Else they would go with the user (capabilities(7)).
+    set_keep_capabilities(true)?;
+    become_heir(heir)?;
+    set_keep_capabilities(false)?;
+    let looking = CapabilitySet::SYS_PTRACE | CapabilitySet::DAC_READ_SEARCH;
+    keep_only(capabilities(None)?.permitted & looking)
+}
+
+fn become_heir(heir: Option<Heir>) -> io::Result<()> {
+    let Some(Heir { uid, gid }) = heir else { return Ok(()) };
+    let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
+    setgroups(&[gid])?;
+    setresgid(gid, gid, gid)?;
+    setresuid(uid, uid, uid)?;
+    if getuid() == uid && getgid() == gid {
+        Ok(())
+    } else {
+        Err(io::Error::other("the kernel kept the old user"))
     }
+}
+
+fn keep_only(rights: CapabilitySet) -> io::Result<()> {
     set_no_new_privs(true)?;
     clear_ambient_capability_set()?;
-    let none = CapabilitySet::empty();
-    set_capabilities(None, CapabilitySets { effective: none, permitted: none, inheritable: none })?;
+    let inheritable = CapabilitySet::empty();
+    set_capabilities(None, CapabilitySets { effective: rights, permitted: rights, inheritable })?;
     Ok(())
 }

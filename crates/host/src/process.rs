@@ -164,6 +164,14 @@ impl Holders {
         self.by_inode.get(&inode).map_or(&[], Vec::as_slice)
     }
 
+    /// The process that each socket belongs to, by the socket's number. Of several the eldest, but rather not the one
+    /// that starts the others (`init`, which holds the sockets of services that it starts when they are needed).
+    pub fn owners(&self) -> impl Iterator<Item = (u64, u32)> + '_ {
+        const INIT: u32 = 1;
+        let owner = |all: &[Descriptor]| all.iter().map(|one| one.pid).min_by_key(|&pid| (pid == INIT, pid));
+        self.by_inode.iter().filter_map(move |(inode, all)| Some((*inode, owner(all)?)))
+    }
+
     /// All that were found, in no order.
     pub fn descriptors(&self) -> impl Iterator<Item = Descriptor> + '_ {
         self.by_inode.values().flatten().copied()

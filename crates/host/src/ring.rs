@@ -198,6 +198,11 @@ impl Ring {
         self.hardware
     }
 
+    /// Packets that it holds.
+    pub fn capacity(&self) -> usize {
+        self.slots
+    }
+
     /// Whether packets begin with an Ethernet header.
     pub fn is_ethernet(&self) -> bool {
         matches!(self.hardware, libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK)

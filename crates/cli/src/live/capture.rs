@@ -6,17 +6,23 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Error, Result, anyhow, ensure};
 use tcpwhy_diagnose::{Analyzer, CaptureInfo, Diagnosis};
+use tcpwhy_host::interface;
 use tcpwhy_host::ring::{Ring, Statistics};
 
 use super::kept::Ends;
+use super::names::{Looking, Names};
 use super::open::Opened;
 use super::sink::Sink;
 use crate::stop::Stop;
 
 /// Longest wait for a packet: how soon a question is answered when nothing arrives.
 const PATIENCE: Duration = Duration::from_millis(50);
+/// How long the thread sleeps where packets came and no more are there. While it waits for a packet, the kernel wakes it
+/// for each, which at full speed takes both of them longer than the packet itself; the ring holds a hundred times as many
+/// as come meanwhile.
+const NAP: Duration = Duration::from_millis(1);
 /// Packets between two looks at the clock and the questions: some tenths of a ms at full speed.
 const BETWEEN_LOOKS: u32 = 256;
 /// Time between two looks at the kernel's counters.
@@ -56,29 +62,36 @@ pub(super) struct Running {
     /// What it is called: interface and filter.
     pub(super) interface: String,
     pub(super) filter: String,
+    /// The programs at the ends of its connections.
+    pub(super) names: Names,
+    _looking: Option<Looking>,
     questions: Sender<Question>,
     ended: Receiver<()>,
-    thread: JoinHandle<io::Result<Progress>>,
+    thread: JoinHandle<(Progress, Result<()>)>,
 }
 
 /// Starts to capture, until a limit is reached or `stop` is requested. `keep` says whether the latest packets are kept,
 /// for [`Running::save`].
-pub(super) fn start(mut opened: Opened, limits: Limits, keep: bool, stop: &Stop) -> Result<Running> {
+pub(super) fn start(opened: Opened, limits: Limits, keep: bool, stop: &Stop) -> Result<Running> {
     let (questions, asked) = mpsc::channel();
     let (end, ended) = mpsc::channel();
-    let (interface, filter) = (opened.interface.clone(), opened.filter.clone());
-    let sink = Sink::new(&mut opened, keep);
-    let mut capture = Capture { ring: opened.ring, sink, limits, stop: stop.clone(), asked };
+    let Opened { ring, interface, filter, snaplen, writer, names, looking } = opened;
+    let name = match filter.as_str() {
+        "" => format!("live on {interface}"),
+        filter => format!("live on {interface}, {filter}"),
+    };
+    let sink = Sink::new(name, snaplen, writer, keep);
+    let (name, index) = (interface.clone(), interface::index(&interface));
+    let mut capture = Capture { ring, name, index, sink, limits, stop: stop.clone(), asked };
     let capture = move || {
         // Dropped at the end, which whoever waits for it notices.
         let _end: Sender<()> = end;
-        let result = capture.run();
+        let result = capture.run().and_then(|()| capture.drain());
         let statistics = capture.ring.statistics().unwrap_or_default();
-        let finished = capture.sink.finish(statistics);
-        result.and(finished)
+        capture.sink.finish(statistics, result)
     };
     let thread = thread::Builder::new().name("capture".to_owned()).spawn(capture)?;
-    Ok(Running { interface, filter, questions, ended, thread })
+    Ok(Running { interface, filter, names, _looking: looking, questions, ended, thread })
 }
 
 impl Running {
@@ -102,16 +115,29 @@ impl Running {
         !matches!(self.ended.recv_timeout(time), Err(RecvTimeoutError::Timeout))
     }
 
-    /// The result, once the capture has ended.
-    pub(super) fn end(self) -> Result<Diagnosis> {
+    /// The result, once the capture has ended; and why it ended, if nobody had asked for it.
+    pub(super) fn end(self) -> Result<(Diagnosis, Option<Error>)> {
         let ended = self.thread.join().map_err(|_| anyhow!("the capture broke off"))?;
-        Ok(ended.with_context(|| format!("the capture on {} broke off", self.interface))?.diagnosis())
+        let (mut progress, result) = ended;
+        let reason = result.err();
+        progress
+            .info
+            .notes
+            .extend(reason.as_ref().map(|reason| format!("The capture broke off: {reason:#}.")));
+        let reason =
+            reason.map(|reason| reason.context(format!("the capture on {} broke off", self.interface)));
+        let diagnosis = progress.analyzer.clone().finish(progress.info.clone());
+        progress.info.notes.extend(self.names.note(&diagnosis));
+        Ok((progress.diagnosis(), reason))
     }
 }
 
 /// The capture's own thread.
 struct Capture {
     ring: Ring,
+    /// The interface's name, or `any`, and its index, which `any` has none of.
+    name: String,
+    index: Option<u32>,
     sink: Sink,
     limits: Limits,
     stop: Stop,
@@ -119,7 +145,7 @@ struct Capture {
 }
 
 impl Capture {
-    fn run(&mut self) -> io::Result<()> {
+    fn run(&mut self) -> Result<()> {
         let start = Instant::now();
         let mut last_look = start;
         while !self.stop.requested() {
@@ -134,26 +160,50 @@ impl Capture {
                 self.sink.each_second(statistics)?;
             }
             self.answer();
-            if !self.burst()? {
-                self.ring.wait(PATIENCE.min(left.unwrap_or(PATIENCE)))?;
+            match self.burst()? {
+                BETWEEN_LOOKS => {}
+                0 => self.wait(PATIENCE.min(left.unwrap_or(PATIENCE)))?,
+                _ => thread::sleep(NAP),
             }
         }
         Ok(())
     }
 
-    /// Takes packets that are there; whether there are probably more.
-    fn burst(&mut self) -> io::Result<bool> {
-        for _ in 0..BETWEEN_LOOKS {
-            if self.is_full() {
-                return Ok(true);
-            }
-            let Some(packet) = self.ring.next(Duration::ZERO)? else {
+    /// Takes packets that are there, up to [`BETWEEN_LOOKS`]; how many.
+    fn burst(&mut self) -> Result<u32> {
+        for taken in 0..BETWEEN_LOOKS {
+            let packet = if self.is_full() { None } else { self.ring.next(Duration::ZERO)? };
+            let Some(packet) = packet else {
                 self.sink.flush();
-                return Ok(false);
+                return Ok(taken);
             };
             self.sink.take(&packet)?;
         }
-        Ok(true)
+        Ok(BETWEEN_LOOKS)
+    }
+
+    /// Waits for a packet. An interface that goes down may come up again, and the socket with it; one that is gone does
+    /// not.
+    fn wait(&mut self, time: Duration) -> Result<()> {
+        match self.ring.wait(time) {
+            Err(error) if error.kind() == io::ErrorKind::NetworkDown => {
+                let now = interface::index(&self.name);
+                ensure!(now.is_some() && now == self.index, "the interface is gone");
+                self.sink.downs += 1;
+            }
+            waited => drop(waited?),
+        }
+        Ok(())
+    }
+
+    /// Takes what was in the ring when the end came: no more than it holds, since more may come all the time.
+    fn drain(&mut self) -> Result<()> {
+        for _ in 0..self.ring.capacity().div_ceil(BETWEEN_LOOKS as usize) {
+            if self.burst()? < BETWEEN_LOOKS {
+                break;
+            }
+        }
+        Ok(())
     }
 
     fn is_full(&self) -> bool {

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 
+use tcpwhy_diagnose::report::{Connection, Protocol};
 use tcpwhy_wire::container::{Frame, Interface, LinkType, Origin, Writer};
 use tcpwhy_wire::decode::decode;
 use tcpwhy_wire::{Address, Packet, Socket, Transport};
@@ -21,6 +22,12 @@ pub(super) struct Ends {
 }
 
 impl Ends {
+    /// Those of a connection in a report, client first; `None` where the report has names instead of addresses.
+    pub(super) fn of(connection: &Connection) -> Option<Self> {
+        let Connection { protocol, client, server, .. } = connection;
+        Some(Self { is_udp: *protocol == Protocol::Udp, ends: [client.parse().ok()?, server.parse().ok()?] })
+    }
+
     /// Whether a packet belongs to it.
     fn has(&self, packet: &Packet) -> bool {
         let [one, other] = self.ends.map(|end| Socket { address: Address::from(end.ip()), port: end.port() });

@@ -1,6 +1,6 @@
 //! Packets of the ring as frames of a capture: which link layer, which interface.
 
-use tcpwhy_host::interfaces;
+use tcpwhy_host::interface;
 use tcpwhy_host::ring::{Packet, Passage};
 use tcpwhy_wire::container::{Frame, LinkType};
 
@@ -66,7 +66,7 @@ impl Links {
         let known = self.described.iter().position(|known| known.index == index && known.link == link);
         let number = known.or_else(|| {
             (self.described.len() < MOST).then(|| {
-                let name = interfaces::name(index).unwrap_or_default();
+                let name = interface::name(index).unwrap_or_default();
                 self.described.push(Described { index, link, name });
                 self.described.len() - 1
             })

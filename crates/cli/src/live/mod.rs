@@ -2,8 +2,10 @@
 
 mod announce;
 mod capture;
+mod holders;
 mod kept;
 mod links;
+mod names;
 mod open;
 mod plain;
 mod screen;
@@ -27,7 +29,7 @@ use capture::Limits;
 
 const LONG_ABOUT: &str = "\
 Captures on an interface, says what it finds as it finds it, and ends with the report: after --duration or --count \
-packets, or at Ctrl-C. On a terminal there is a screen meanwhile (? lists its keys), elsewhere a line for each finding.
+packets, at Ctrl-C, SIGTERM or SIGHUP. On a terminal there is a screen meanwhile (? lists its keys), elsewhere a line for each finding.
 
 Needs the right to capture: run it with sudo, or give it to the program once: sudo setcap cap_net_raw+ep tcpwhy. \
 As soon as the socket is open the right is given up: root becomes the user who called sudo, or nobody.
@@ -103,11 +105,18 @@ pub(crate) struct Args {
     /// Colour: auto, always or never
     #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, default_value_t = Color::Auto)]
     color: Color,
+
+    /// Be the second process
+    #[arg(long, hide = true, exclusive = true)]
+    say_holders: bool,
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    if args.say_holders {
+        return holders::run();
+    }
     let opened = open::open(args)?;
-    let stop = Stop::on_ctrl_c();
+    let stop = Stop::on_signals();
     let limits = Limits { duration: args.duration, packets: args.count };
     let is_screen = !args.lines && args.format == Format::Terminal && screen::is_possible();
     let running = capture::start(opened, limits, is_screen, &stop)?;
@@ -116,7 +125,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     stop.request();
     let ended = running.end();
     stop.reading(false);
-    let diagnosis = ended?;
+    let (diagnosis, broke_off) = ended?;
     output::unless_broken_pipe(shown)?;
     let options = Options {
         width: output::columns(),
@@ -127,5 +136,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let found = diagnosis.skim().any(|finding| args.fail_on.iter().any(|name| name.matches(&finding)));
     let mut printer = Printer::new(output::stdout(), args.format, options)?;
     output::unless_broken_pipe(printer.print(&diagnosis, None).and_then(|()| printer.finish()))?;
+    if let Some(reason) = broke_off {
+        return Err(reason);
+    }
     Ok(if found { FOUND.into() } else { ExitCode::SUCCESS })
 }

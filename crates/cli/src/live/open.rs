@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use tcpwhy_host::filter::{self, Instruction};
-use tcpwhy_host::interfaces;
+use tcpwhy_host::interface;
 use tcpwhy_host::privileges::{self, Heir};
 use tcpwhy_host::ring::{Ring, Settings, Wanted};
 use tcpwhy_report::plain::plain;
@@ -16,10 +16,16 @@ use tcpwhy_simulate::units;
 use tcpwhy_wire::container::{Origin, Writer};
 
 use super::Args;
+use super::holders::Holders;
+use super::names::{Looking, Names};
+use crate::complaint;
 use crate::link::quantity::typed;
 
 /// All interfaces at once.
 const ANY: &str = "any";
+
+/// A file that packets are written into.
+pub(super) type Output = Writer<BufWriter<File>>;
 
 /// A capture that may begin.
 pub(super) struct Opened {
@@ -29,7 +35,10 @@ pub(super) struct Opened {
     /// The filter as it was typed; empty where there is none.
     pub(super) filter: String,
     pub(super) snaplen: u32,
-    pub(super) writer: Option<Writer<BufWriter<File>>>,
+    pub(super) writer: Option<Output>,
+    pub(super) names: Names,
+    /// Fills `names` for as long as it is kept.
+    pub(super) looking: Option<Looking>,
 }
 
 /// `10s`, `5min`, `2h`.
@@ -55,7 +64,8 @@ pub(super) fn open(args: &Args) -> Result<Opened> {
     let interface = match &args.interface {
         Some(name) => name.clone(),
         None => {
-            interfaces::of_default_route().context("there is no default route: name an interface with -i")?
+            let outwards = interface::of_default_routes().into_iter().next();
+            outwards.context("there is no default route: name an interface with -i")?
         }
     };
     let ring = ring(args, &interface, &program)?;
@@ -64,8 +74,14 @@ pub(super) fn open(args: &Args) -> Result<Opened> {
         writer(path, heir).with_context(|| format!("{} cannot be written", plain(&path.to_string_lossy())))
     });
     let writer = writer.transpose()?;
+    let holders = Holders::start();
     privileges::drop_all(heir).context("the rights cannot be given up")?;
-    Ok(Opened { ring, interface, filter, snaplen: args.snaplen, writer })
+    let names = Names::default();
+    let looking = holders.and_then(|holders| names.follow(holders));
+    if let Err(error) = &looking {
+        complaint::say(&format!("programs will have no names: {error}"));
+    }
+    Ok(Opened { ring, interface, filter, snaplen: args.snaplen, writer, names, looking: looking.ok() })
 }
 
 fn ring(args: &Args, interface: &str, program: &[Instruction]) -> Result<Ring> {
@@ -76,7 +92,8 @@ fn ring(args: &Args, interface: &str, program: &[Instruction]) -> Result<Ring> {
         filter: program,
         promiscuous: args.promiscuous,
     };
-    Ring::open_with(&settings).or_else(|error| match error.kind() {
+    let opened = Ring::open_with(&settings).and_then(|ring| ring.wait(AT_ONCE).map(|_| ring));
+    opened.or_else(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => {
             bail!(
                 "capturing needs rights that you do not have: run sudo tcpwhy live …, or allow it once with \
@@ -91,6 +108,9 @@ fn ring(args: &Args, interface: &str, program: &[Instruction]) -> Result<Ring> {
         _ => Err(error).with_context(|| format!("cannot capture on {}", plain(interface))),
     })
 }
+
+/// A wait in which the kernel says that the interface is down, which it does not say when a socket is bound to it.
+const AT_ONCE: Duration = Duration::from_nanos(1);
 
 /// `ENODEV`.
 const NO_DEVICE: i32 = 19;
@@ -115,7 +135,7 @@ fn names() -> String {
 }
 
 /// The file belongs to who goes on, not to root; nobody shall not own files.
-fn writer(path: &Path, heir: Option<Heir>) -> io::Result<Writer<BufWriter<File>>> {
+fn writer(path: &Path, heir: Option<Heir>) -> io::Result<Output> {
     let file = File::create(path)?;
     if let Some(heir) = heir.filter(|heir| !heir.is_nobody()) {
         fchown(&file, Some(heir.uid), Some(heir.gid))?;

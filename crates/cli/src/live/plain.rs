@@ -10,6 +10,7 @@ use tcpwhy_report::plain::plain;
 use super::Args;
 use super::announce::{Announced, News};
 use super::capture::Running;
+use super::names::{self, Names};
 use crate::args::Format;
 use crate::{complaint, output};
 
@@ -35,7 +36,7 @@ pub(super) fn show(running: &Running, args: &Args) -> io::Result<()> {
         }
         let mut out = output::stdout();
         for news in announced.new_in(&progress.diagnosis()) {
-            writeln!(out, "{}", line(start.elapsed(), &news))?;
+            writeln!(out, "{}", line(start.elapsed(), &news, &running.names))?;
         }
         out.flush()?;
     }
@@ -45,13 +46,17 @@ pub(super) fn show(running: &Running, args: &Args) -> io::Result<()> {
     Ok(())
 }
 
-/// `12 s  ✖ nagle-delayed-ack  10.0.0.1:4711 → 10.0.0.2:80: what was found`.
-fn line(since: Duration, news: &News) -> String {
+/// `12 s  ✖ nagle-delayed-ack  10.0.0.1:4711 → 10.0.0.2:80, curl (812) → –: what was found`.
+fn line(since: Duration, news: &News, names: &Names) -> String {
     let News { finding, connection } = news;
     let sign = if finding.severity == Severity::Problem { '✖' } else { '▲' };
     let whose = connection.as_ref().map_or_else(
         || "the capture".to_owned(),
-        |connection| format!("{} → {}", plain(&connection.client), plain(&connection.server)),
+        |connection| {
+            let programs = names::described(&names.of_connection(connection));
+            let programs = programs.map_or_else(String::new, |programs| format!(", {programs}"));
+            format!("{} → {}{programs}", plain(&connection.client), plain(&connection.server))
+        },
     );
     let since = number::duration(since.as_secs_f64().round() * 1e3).replace('\u{a0}', " ");
     format!("{since:>7}  {sign} {}  {whose}: {}", finding.rule, plain(&finding.summary))

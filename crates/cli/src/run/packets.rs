@@ -2,11 +2,13 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek};
+use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use tcpwhy_host::interface;
 use tcpwhy_host::ring::{Packet, Ring, Wanted};
 use tcpwhy_wire::container::{Frame, Interface, LinkType, Origin, Writer};
 
@@ -17,10 +19,6 @@ const SNAPLEN: u32 = 128;
 /// The ring has room for far more than comes in so long, and to be woken for each packet would take time from programs.
 const BATCH: Duration = Duration::from_millis(5);
 const LOOPBACK: &str = "lo";
-/// Says for each route where it leads and by which interface.
-const ROUTES: &str = "/proc/net/route";
-/// Destination of the default route there.
-const ANYWHERE: &str = "00000000";
 
 /// A capture under way, of loopback and of the interface that leads out.
 pub(super) struct Packets {
@@ -73,17 +71,8 @@ fn keep(mut ring: Ring, name: String, file: File, ending: &AtomicBool) -> io::Re
     Ok(Track { file, name, link, snaplen: SNAPLEN, dropped: ring.statistics()?.dropped })
 }
 
-/// Loopback, and where the default route leads.
-fn interfaces() -> Vec<String> {
-    let routes = std::fs::read_to_string(ROUTES).unwrap_or_default();
-    let mut names = vec![LOOPBACK.to_owned()];
-    for route in routes.lines() {
-        let mut fields = route.split_whitespace();
-        if let (Some(name), Some(ANYWHERE)) = (fields.next(), fields.next())
-            && !names.iter().any(|known| known == name)
-        {
-            names.push(name.to_owned());
-        }
-    }
-    names
+/// Loopback, and where default routes lead.
+fn interfaces() -> impl Iterator<Item = String> {
+    let outwards = interface::of_default_routes().into_iter().filter(|name| name != LOOPBACK);
+    iter::once(LOOPBACK.to_owned()).chain(outwards)
 }

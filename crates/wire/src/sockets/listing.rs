@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use super::{TcpSocket, proc, ss};
+use super::{TcpSocket, ss};
 use crate::text::lines::Lines;
 
 /// Sockets that are kept of one text, some 70 MB of them; the rest is counted.
@@ -113,5 +113,5 @@ fn socket(line: &str, has_states: bool) -> Option<(TcpSocket, Source)> {
     if !has_states && let Some(socket) = ss::line_without_state(line) {
         return Some((socket, Source::Ss));
     }
-    proc::line(line).map(|socket| (socket, Source::Proc))
+    TcpSocket::of_proc_line(line).map(|socket| (socket, Source::Proc))
 }

@@ -1,4 +1,5 @@
-//! `/proc/net/tcp` and `/proc/net/tcp6`: `get_tcp4_sock` in `net/ipv4/tcp_ipv4.c`.
+//! `/proc/net/tcp` and `/proc/net/tcp6`: `get_tcp4_sock` in `net/ipv4/tcp_ipv4.c`. `/proc/net/udp` and `/proc/net/udp6`
+//! have the same columns up to the inode (`udp4_format_sock` in `net/ipv4/udp.c`).
 //!
 //! ```text
 //!   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
@@ -17,10 +18,14 @@ use super::{State, TcpSocket, Timer, TimerKind};
 /// Ticks of these texts (`USER_HZ` is 100 on all machines but Alpha), in ms.
 const TICK_MS: u64 = 10;
 
-/// Reads a line, wherever in it the two addresses begin.
-pub(super) fn line(line: &str) -> Option<TcpSocket> {
-    let words: Vec<&str> = line.split_ascii_whitespace().collect();
-    (0..words.len()).find_map(|at| socket(&words[at..]))
+impl TcpSocket {
+    /// Reads a line of `/proc/net/tcp` or `/proc/net/tcp6`, wherever in it the two addresses begin; `None` where there is
+    /// no such thing in it. A line of `/proc/net/udp[6]` is read too: a connected UDP socket is `Established`, another
+    /// one `Closed`.
+    pub fn of_proc_line(line: &str) -> Option<Self> {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        (0..words.len()).find_map(|at| socket(&words[at..]))
+    }
 }
 
 fn socket(words: &[&str]) -> Option<TcpSocket> {
@@ -108,7 +113,7 @@ mod tests {
     fn a_line_of_a_blog_of_2014() {
         let text = "  79: 5E01A8C0:22B8 5B01A8C0:D3A8 01 00000000:0000271A 00:00000000 00000000     0        0 0 1 \
                     ffff880fc3ff9500 20 3 12 10 -1";
-        let socket = line(text).expect("a socket");
+        let socket = TcpSocket::of_proc_line(text).expect("a socket");
         assert_eq!(
             (socket.local.as_str(), socket.peer.as_str()),
             ("192.168.1.94:8888", "192.168.1.91:54184")
@@ -126,12 +131,12 @@ mod tests {
     fn its_listener_and_its_half_open_connection() {
         let listener = "   2: 5E01A8C0:22B8 00000000:0000 0A 00000000:00000012 02:0000000D 00000000  1000        0 \
                         1786995 2 ffff880f999f4600 99 0 0 10 -1";
-        let socket = line(listener).expect("a socket");
+        let socket = TcpSocket::of_proc_line(listener).expect("a socket");
         assert_eq!((socket.state, socket.recv_queue, socket.uid), (State::Listen, 18, Some(1000)));
         assert_eq!(socket.peer, "0.0.0.0:0");
         let half = "   3: 5E01A8C0:22B8 4101A8C0:F475 03 00000000:00000000 01:00000062 00000000  1000        0 0 2 \
                     ffff880f8b4fce80";
-        let socket = line(half).expect("a socket");
+        let socket = TcpSocket::of_proc_line(half).expect("a socket");
         assert_eq!((socket.state, socket.info.cwnd), (State::SynReceived, None));
         let timer = Timer { kind: TimerKind::Retransmit, ends_in_ms: 980, retries: 0 };
         assert_eq!(socket.timer, Some(timer));
@@ -141,7 +146,7 @@ mod tests {
     fn ipv6_words_are_turned_each() {
         let text = "   2: 00000000000000000000000001000000:DE32 0000000000000000FFFF00000100007F:23A4 01 \
                     00000000:00000000 00:00000000 00000000     0        0 2235724 1 000000008fae1379 20 0 0 11 -1";
-        let socket = line(text).expect("a socket");
+        let socket = TcpSocket::of_proc_line(text).expect("a socket");
         assert_eq!((socket.local.as_str(), socket.peer.as_str()), ("[::1]:56882", "[::ffff:127.0.0.1]:9124"));
     }
 
@@ -156,7 +161,17 @@ mod tests {
             "0: +100007F:23A3 0100007F:B968 01 00000000:00000000 00:00000000 00000000",
             "0: é00007Fé:23A3 0100007F:B968 01 00000000:00000000 00:00000000 00000000",
         ] {
-            assert_eq!(line(text), None, "{text}");
+            assert_eq!(TcpSocket::of_proc_line(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn udp_has_the_same_columns_up_to_the_inode() {
+        let text = "  371: 0100007F:14E9 00000000:0000 07 00000000:00000300 00:00000000 00000000   101        0 18023 2 \
+                    0000000000000000 0";
+        let socket = TcpSocket::of_proc_line(text).expect("a socket");
+        assert_eq!((socket.local.as_str(), socket.peer.as_str()), ("127.0.0.1:5353", "0.0.0.0:0"));
+        assert_eq!((socket.state, socket.recv_queue), (State::Closed, 768));
+        assert_eq!((socket.uid, socket.inode), (Some(101), Some(18_023)));
     }
 }

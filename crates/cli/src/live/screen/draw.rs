@@ -12,6 +12,8 @@ use tcpwhy_report::page::shortened;
 use tcpwhy_report::plain::plain;
 use tcpwhy_report::terminal::{bar_of, glyph};
 
+use super::super::holders::Program;
+use super::super::names::{self, Names, UNKNOWN};
 use super::keys::KEYS;
 use super::model::{Model, Page, Row};
 
@@ -23,6 +25,8 @@ const RULE: usize = 22;
 const BAR: std::ops::RangeInclusive<usize> = 10..=40;
 /// Columns of two ends of IPv4 at most, `255.255.255.255:65535 → …`, and the space behind them.
 const ENDS: usize = 46;
+/// The fewest and the most columns of two programs' names of at most 15 bytes, and the space behind them.
+const PROGRAMS: std::ops::RangeInclusive<usize> = 26..=35;
 /// Lines of findings below the connections, and their headline, of a screen of this many lines or more.
 const NEWS: u16 = 6;
 const LINES_FOR_NEWS: u16 = 16;
@@ -73,11 +77,19 @@ fn head_of(model: &Model, width: usize) -> Text<'static> {
     let gap = " ".repeat(width.saturating_sub(what.chars().count() + figures.chars().count()));
     let line = Line::from(vec![Span::styled(what, bold()), Span::raw(gap), Span::raw(figures)])
         .style(Style::new().add_modifier(Modifier::REVERSED));
-    Text::from(vec![line, Line::styled(trouble(model), bold())])
+    Text::from(vec![line, Line::styled(shortened(&below_head(model), width), bold())])
 }
 
-/// What makes the figures unsure.
-fn trouble(model: &Model) -> String {
+/// What makes the figures unsure, and the programs of the chosen connection.
+fn below_head(model: &Model) -> String {
+    let mut items = troubles(model);
+    let chosen = model.chosen().filter(|_| model.page != Page::Help);
+    let programs = chosen.and_then(|row| names::described(&model.names.of_connection(&row.connection)));
+    items.extend(programs.map(|programs| clean(&programs)));
+    format!(" {}", items.join(" · "))
+}
+
+fn troubles(model: &Model) -> Vec<String> {
     let mut troubles = Vec::new();
     if model.is_frozen() {
         troubles.push("frozen".to_owned());
@@ -88,7 +100,7 @@ fn trouble(model: &Model) -> String {
     if model.forgotten > 0 {
         troubles.push(format!("{} connections forgotten", number::count(model.forgotten)));
     }
-    if troubles.is_empty() { String::new() } else { format!(" {}", troubles.join(" · ")) }
+    troubles
 }
 
 fn connections(model: &mut Model, frame: &mut Frame<'_>, area: Rect) {
@@ -101,7 +113,7 @@ fn connections(model: &mut Model, frame: &mut Frame<'_>, area: Rect) {
     let shown = &model.rows[first.min(model.rows.len())..model.rows.len().min(first + lines)];
     let mut text = vec![columns.headline()];
     for (i, row) in shown.iter().enumerate() {
-        text.push(columns.line(row, first + i == model.at, model.color));
+        text.push(columns.line(row, &model.names, first + i == model.at, model.color));
     }
     if model.rows.is_empty() {
         let none = if model.text.is_empty() { "  nothing yet" } else { "  no connection has this text" };
@@ -116,38 +128,45 @@ fn connections(model: &mut Model, frame: &mut Frame<'_>, area: Rect) {
 struct Columns {
     bar: usize,
     ends: usize,
+    /// 0 on narrow screens: there the head has them, of the chosen connection.
+    programs: usize,
 }
 
 impl Columns {
     fn of(width: usize) -> Self {
         let free = width.saturating_sub(1 + TIME + RULE + 2);
+        let room = free.saturating_sub(BAR.start() + ENDS);
+        let programs = if room < *PROGRAMS.start() { 0 } else { room.min(*PROGRAMS.end()) };
+        let free = free - programs;
         let bar = free.saturating_sub(ENDS).clamp(*BAR.start(), *BAR.end());
-        Self { bar, ends: free.saturating_sub(bar) }
+        Self { bar, ends: free.saturating_sub(bar), programs }
     }
 
     fn headline(&self) -> Line<'static> {
         let time = ["where its time went", "its time"].into_iter().find(|title| title.len() <= self.bar);
         let title = format!(
-            " {:TIME$}{:bar$}  {:ends$}found",
+            " {:TIME$}{:bar$}  {:ends$}{:programs$}found",
             "lost",
             time.unwrap_or_default(),
             "client → server",
+            if self.programs > 0 { "programs" } else { "" },
             bar = self.bar,
             ends = self.ends,
+            programs = self.programs,
         );
         Line::styled(title, faint())
     }
 
-    fn line(&self, row: &Row, is_chosen: bool, color: bool) -> Line<'static> {
+    fn line(&self, row: &Row, names: &Names, is_chosen: bool, color: bool) -> Line<'static> {
         let lost = clean(&number::duration(row.lost()));
-        let ends = &row.connection;
-        let half = self.ends.saturating_sub(" →  ".chars().count()) / 2;
-        let ends = [&ends.client, &ends.server].map(|end| shortened(&clean(end), half.max(1)));
-        let ends = format!("{} → {}", ends[0], ends[1]);
+        let ends = pair([&row.connection.client, &row.connection.server], self.ends);
         let mut spans =
             vec![Span::raw(if is_chosen { ">" } else { " " }), Span::raw(format!("{lost:TIME$}"))];
         spans.extend(painted(&bar_of(&row.connection.ledger_ms, self.bar, color), self.bar));
-        spans.push(Span::raw(format!("  {ends:width$}", width = self.ends)));
+        spans.push(Span::raw(format!("  {ends}")));
+        if self.programs > 0 {
+            spans.push(Span::raw(programs(&names.of_connection(&row.connection), self.programs)));
+        }
         if let Some((severity, rule, _)) = row.findings.first() {
             let (sign, style) = sign(*severity, color);
             spans.push(Span::styled(format!("{sign} {rule}"), style));
@@ -158,6 +177,26 @@ impl Columns {
         let line = Line::from(spans);
         if is_chosen { line.style(bold()) } else { line }
     }
+}
+
+/// The names of both ends' programs, filled up to `columns`; blank where none is known.
+fn programs(programs: &[Option<Program>; 2], columns: usize) -> String {
+    if programs.iter().all(Option::is_none) {
+        return " ".repeat(columns);
+    }
+    let name =
+        |program: &'_ Option<Program>| program.as_ref().map_or(UNKNOWN.to_owned(), |one| one.name.clone());
+    let [client, server] = programs.each_ref().map(name);
+    pair([&client, &server], columns)
+}
+
+/// `one → other`, each cut in its middle where there is no room for both, filled up to `columns`.
+fn pair(ends: [&str; 2], columns: usize) -> String {
+    let half = columns.saturating_sub(" →  ".chars().count()) / 2;
+    let [one, other] = ends.map(|end| shortened(&clean(end), half.max(1)));
+    let text = format!("{one} → {other}");
+    let gap = " ".repeat(columns.saturating_sub(Span::raw(text.as_str()).width()));
+    text + &gap
 }
 
 fn sign(severity: Severity, color: bool) -> (char, Style) {

@@ -10,7 +10,7 @@ pub(super) const KEYS: [(&str, &str); 9] = [
     ("Enter", "the chosen connection's full report"),
     ("Esc", "back to all connections"),
     ("s", "order: time lost, share lost, packets, latest packet"),
-    ("/", "only connections with this text in their addresses or findings"),
+    ("/", "only connections with this text in their addresses, programs or findings"),
     ("space", "freeze: the capture goes on, the screen does not"),
     ("w", "save the packets of the chosen connection that are still kept (pcapng)"),
     ("?", "this list"),

@@ -10,8 +10,11 @@ use std::time::{Duration, Instant};
 
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 use super::capture::Running;
+use super::kept::Ends;
 use crate::args::Color;
 use crate::output;
 use keys::Wish;
@@ -19,6 +22,8 @@ use model::{Model, Row};
 
 /// Time between two looks at the capture.
 const SECOND: Duration = Duration::from_secs(1);
+/// With many connections a look takes long: looks are this many times as far apart as they take.
+const REST: u32 = 10;
 /// Time between two looks at the keyboard, in which a capture that ended is noticed.
 const TICK: Duration = Duration::from_millis(100);
 /// Files of one connection that are tried for a name that is free.
@@ -31,43 +36,68 @@ pub(super) fn is_possible() -> bool {
 
 /// Shows the capture until it ends, or somebody has seen enough.
 pub(super) fn show(running: &Running, color: Color) -> io::Result<()> {
-    let mut model = Model::new(&running.interface, &running.filter, output::colored(color));
+    let mut model = Model::new(&running.interface, &running.filter, &running.names, output::colored(color));
     let mut terminal = ratatui::try_init()?;
     let result = follow(running, &mut model, &mut terminal);
-    ratatui::restore();
+    // `ratatui::restore` panics where the terminal is gone, since it says so there.
+    let _ = ratatui::try_restore();
     result
 }
 
 fn follow(running: &Running, model: &mut Model, terminal: &mut DefaultTerminal) -> io::Result<()> {
     let start = Instant::now();
-    let mut looked: Option<Instant> = None;
+    let (mut next_look, mut is_stale) = (start, true);
     loop {
-        if !model.is_frozen() && looked.is_none_or(|at| at.elapsed() >= SECOND) {
-            looked = Some(Instant::now());
+        let now = Instant::now();
+        if !model.is_frozen() && now >= next_look {
             let Some(progress) = running.progress() else { return Ok(()) };
             model.update(progress, start.elapsed());
+            next_look = now + SECOND.max(now.elapsed() * REST);
+            is_stale = true;
         }
-        terminal.draw(|frame| draw::draw(model, frame))?;
+        if is_stale {
+            terminal.draw(|frame| draw::draw(model, frame))?;
+            is_stale = false;
+        }
         if running.wait(Duration::ZERO) {
             return Ok(());
         }
-        if !event::poll(TICK)? {
-            continue;
-        }
-        match keys::pressed(model, &event::read()?) {
-            Some(Wish::End) => return Ok(()),
-            Some(Wish::Save) => {
-                let said = model.chosen().map(|row| save(running, row));
-                model.say(said.unwrap_or_else(|| "no connection is chosen".to_owned()));
+        wait_for_key()?;
+        // One read of the terminal may have brought several.
+        while event::poll(Duration::ZERO)? {
+            is_stale = true;
+            match keys::pressed(model, &event::read()?) {
+                Some(Wish::End) => return Ok(()),
+                Some(Wish::Save) => {
+                    let said = model.chosen().map(|row| save(running, row));
+                    model.say(said.unwrap_or_else(|| "no connection is chosen".to_owned()));
+                }
+                None => {}
             }
-            None => {}
         }
     }
 }
 
+/// Waits for a key, but no longer than [`TICK`]. A terminal that is gone is an error: `event::poll` would read its end again
+/// and again, and never return.
+fn wait_for_key() -> io::Result<()> {
+    let stdin = io::stdin();
+    let mut keys = [PollFd::new(&stdin, PollFlags::IN)];
+    let tick = Timespec::try_from(TICK).map_err(io::Error::other)?;
+    match poll(&mut keys, Some(&tick)) {
+        // A signal, which may have asked for the end.
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    if keys[0].revents().intersects(PollFlags::HUP | PollFlags::ERR) {
+        return Err(io::Error::other("the terminal is gone"));
+    }
+    Ok(())
+}
+
 /// Saves a connection's packets; what is to be said about it.
 fn save(running: &Running, row: &Row) -> String {
-    let Some(ends) = row.ends() else { return "these ends have no addresses".to_owned() };
+    let Some(ends) = Ends::of(&row.connection) else { return "these ends have no addresses".to_owned() };
     for number in 1..=FILES {
         let path = file_name(row, number);
         match running.save(ends, path.clone()) {

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use tcpwhy_diagnose::Diagnosis;
-use tcpwhy_diagnose::report::{Connection, Protocol, Severity, Source};
+use tcpwhy_diagnose::report::{Connection, Severity, Source};
 use tcpwhy_report::terminal::{self, Options};
 
 use super::super::announce::{Announced, News};
 use super::super::capture::Progress;
-use super::super::kept::Ends;
+use super::super::names::Names;
 use crate::narrowed::Narrowed;
 
 /// Findings kept to be shown below the connections.
@@ -43,17 +43,12 @@ impl Row {
             == (other.protocol, &other.client, &other.server, other.start_ms)
     }
 
-    fn has(&self, text: &str) -> bool {
+    fn has(&self, text: &str, names: &Names) -> bool {
         let Connection { client, server, .. } = &self.connection;
         client.contains(text)
             || server.contains(text)
             || self.findings.iter().any(|(_, rule, _)| rule.contains(text))
-    }
-
-    /// Its ends, to find its packets.
-    pub(super) fn ends(&self) -> Option<Ends> {
-        let Connection { protocol, client, server, .. } = &self.connection;
-        Some(Ends { is_udp: *protocol == Protocol::Udp, ends: [client.parse().ok()?, server.parse().ok()?] })
+            || names.of_connection(&self.connection).iter().flatten().any(|one| one.name.contains(text))
     }
 }
 
@@ -123,7 +118,8 @@ pub(super) struct Model {
     /// The latest findings, with the time of their appearance.
     pub(super) news: Vec<(Duration, News)>,
     pub(super) order: Order,
-    /// What a connection's ends or findings must have.
+    pub(super) names: Names,
+    /// What a connection's ends, programs or findings must have.
     pub(super) text: String,
     pub(super) is_typing: bool,
     pub(super) at: usize,
@@ -133,7 +129,7 @@ pub(super) struct Model {
 }
 
 impl Model {
-    pub(super) fn new(interface: &str, filter: &str, color: bool) -> Self {
+    pub(super) fn new(interface: &str, filter: &str, names: &Names, color: bool) -> Self {
         Self {
             interface: interface.to_owned(),
             filter: filter.to_owned(),
@@ -149,6 +145,7 @@ impl Model {
             announced: Announced::default(),
             news: Vec::new(),
             order: Order::Lost,
+            names: names.clone(),
             text: String::new(),
             is_typing: false,
             at: 0,
@@ -190,7 +187,7 @@ impl Model {
                 row.findings.push((finding.severity, finding.rule, finding.cost_ms.0));
             });
         }
-        rows.retain(|row| self.text.is_empty() || row.has(&self.text));
+        rows.retain(|row| self.text.is_empty() || row.has(&self.text, &self.names));
         for row in &mut rows {
             row.findings.sort_by(|a, b| b.0.cmp(&a.0).then(b.2.total_cmp(&a.2)));
         }

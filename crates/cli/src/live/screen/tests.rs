@@ -12,6 +12,7 @@ use tcpwhy_wire::container::{self, Opened};
 use tcpwhy_wire::decode::decode;
 
 use super::super::capture::Progress;
+use super::super::names::Names;
 use super::keys::{Wish, pressed};
 use super::model::{Model, Order, Page};
 use super::{draw, file_name};
@@ -38,7 +39,7 @@ fn progress(dropped: u64) -> Progress {
 }
 
 fn model(interface: &str) -> Model {
-    let mut model = Model::new(interface, "", true);
+    let mut model = Model::new(interface, "", &Names::default(), true);
     model.update(progress(0), Duration::from_secs(12));
     model
 }
@@ -72,6 +73,27 @@ fn connections_findings_and_keys_are_on_the_screen() {
     assert!(lines[3].contains("✖ "), "{all}");
     assert!(lines[23].contains("q end"), "{all}");
     assert!(lines.iter().any(|line| line.contains("findings, the latest first")), "{all}");
+}
+
+#[test]
+fn programs_have_a_column_on_a_wide_screen_and_a_line_on_every() {
+    let mut model = model("eth0");
+    let worst = model.rows[0].connection.clone();
+    let hostile = "a\x1b[2Jb";
+    model.names = Names::of_sockets(&[
+        (&worst.client, Some(&worst.server), hostile),
+        (&worst.server, Some(&worst.client), "nginx"),
+    ]);
+    let narrow = screen(&mut model, 80, 24);
+    assert_eq!(narrow[1], " a\\u{1b}[2Jb (1) → nginx (1)");
+    assert!(!narrow[2].contains("programs") && !narrow[3].contains("nginx"), "{narrow:?}");
+    let wide = screen(&mut model, 140, 24);
+    assert!(wide[2].contains("programs") && wide[3].contains("a\\u{1b}[2Jb → nginx"), "{wide:?}");
+    // The columns behind stay where they are.
+    let at = |line: &str, what: &str| line.find(what).map(|at| line[..at].chars().count());
+    assert_eq!(at(&wide[2], "found"), at(&wide[3], "✖"));
+    type_text(&mut model, "/nginx");
+    assert_eq!(model.rows.len(), 1);
 }
 
 #[test]
