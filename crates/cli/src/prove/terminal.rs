@@ -3,6 +3,7 @@
 use std::io;
 
 use tcpwhy_diagnose::trial::{Comparison, Measure, Verdict};
+use tcpwhy_host::process::Refused;
 use tcpwhy_host::switch::TcpOption;
 use tcpwhy_report::number::{count, duration};
 use tcpwhy_report::page::{Page, Painted};
@@ -172,7 +173,11 @@ fn told(account: &Account) -> String {
     let Account { fd, local, peer, before, after, overruled } = account;
     let ends = peer.map_or(format!("{local} (listens)"), |peer| format!("{local} → {peer}"));
     let word = |on: bool| if on { "on" } else { "off" };
-    let now = after.map_or("closed by the program".to_owned(), |after| format!("{} now", word(after)));
+    let now = match after {
+        Ok(after) => format!("{} now", word(*after)),
+        Err(Refused::Gone) => "closed by the program".to_owned(),
+        Err(why) => format!("not known now ({why})"),
+    };
     let overruled = match overruled {
         0 => String::new(),
         times => format!("; the program itself set it {} meanwhile", plural(*times, "time")),

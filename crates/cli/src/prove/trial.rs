@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use tcpwhy_diagnose::trial::{Block, Conversation, Direction, Role, Tally};
 use tcpwhy_host::counters::delayed_acks;
-use tcpwhy_host::process;
+use tcpwhy_host::process::Refused;
 use tcpwhy_host::sockets::info;
 use tcpwhy_host::switch::{Switched, TcpOption};
 
@@ -63,12 +63,15 @@ pub(super) fn run(args: &Args, pid: u32, choice: Choice) -> Result<Outcome> {
     let serves = trial.connections.iter().any(|one| one.chosen.role == Role::Server);
     let takes_turns = trial.takes_turns();
     let interface = trial.interface(&pairs);
-    let notes = std::mem::take(&mut trial.notes);
+    let mut notes = std::mem::take(&mut trial.notes);
     let keep = args.keep && end != End::BrokenOff;
     let mut accounts = trial.finish(keep);
     if keep {
         accounts.extend(listeners.iter_mut().map(|(listener, local)| pass_on(listener, *local)));
     }
+    notes.extend(accounts.iter().filter(|account| !account.is_known()).map(|account| {
+        format!("The option of fd {} ({}) may not be as it should.", account.fd, account.local)
+    }));
     let (option, planned, block) = (args.option.option(), args.blocks, args.block);
     #[rustfmt::skip]
     let outcome = Outcome {
@@ -85,7 +88,7 @@ fn any_seed() -> u64 {
 
 /// Switches a listening socket on for good: what it accepts inherits the option.
 fn pass_on(listener: &mut Switched, local: SocketAddr) -> Account {
-    let after = listener.set(true).and_then(|()| listener.now()).ok();
+    let after = listener.set(true).and_then(|()| listener.now());
     listener.keep();
     Account {
         fd: listener.descriptor().fd,
@@ -160,7 +163,7 @@ impl<'a> Trial<'a> {
     /// One block, or why there is none.
     fn block(&mut self, is_on: bool) -> Result<Result<Block, End>> {
         let begun = Instant::now();
-        self.switch(is_on);
+        self.switch(is_on)?;
         let settled = nanoseconds(SystemTime::now()) + SETTLING.as_nanos() as i64;
         let mut tally = Tally::new(is_on, settled, self.packets.is_some());
         if let Some(end) = self.watch(begun + SETTLING, is_on, &mut tally, false)? {
@@ -174,19 +177,26 @@ impl<'a> Trial<'a> {
         Ok(Ok(tally.finish(measured.elapsed().as_secs_f64(), acks)))
     }
 
-    fn switch(&mut self, is_on: bool) {
+    /// Switches all connections that are there.
+    ///
+    /// A socket that cannot be switched, and is not gone, is an error: the block would have both settings.
+    fn switch(&mut self, is_on: bool) -> Result<()> {
         let option = self.args.option.option();
-        for one in &mut self.connections {
+        for one in self.connections.iter_mut().filter(|one| !one.is_gone) {
             let overruled = one.chosen.switched.overruled();
             // What the kernel does by itself is what there is without TCP_QUICKACK.
             let value =
                 if option == TcpOption::QuickAck && !is_on { one.chosen.switched.before() } else { is_on };
-            one.is_gone |= one.chosen.switched.set(value).is_err();
+            match one.chosen.switched.set(value) {
+                Err(Refused::Gone) => one.is_gone = true,
+                done => done.with_context(|| format!("{} cannot be switched any longer", one.name()))?,
+            }
             if let (Some(guard), true) = (&mut self.guard, one.chosen.switched.overruled() > overruled) {
                 // Without it we still put back ourselves.
                 let _ = guard.remember(&one.chosen.switched, option);
             }
         }
+        Ok(())
     }
 
     /// Takes what happens until then.
@@ -259,11 +269,10 @@ impl<'a> Trial<'a> {
 
     /// Puts back, or leaves on, and says what is there now.
     fn finish(mut self, is_kept: bool) -> Vec<Account> {
-        if is_kept {
-            self.switch(true);
-        }
-        let accounts = self.connections.iter_mut().map(|one| one.end(is_kept)).collect();
-        if let Some(guard) = self.guard.take() {
+        let accounts: Vec<_> = self.connections.iter_mut().map(|one| one.end(is_kept)).collect();
+        // Where something could not be put back, the second process tries again when we end.
+        let is_done = is_kept || accounts.iter().all(|account| account.is_known());
+        if let (Some(guard), true) = (self.guard.take(), is_done) {
             guard.dismiss();
         }
         self.signals.release();
@@ -276,10 +285,16 @@ impl Connection {
         Self { conversation: Conversation::new(chosen.role), chosen, left: None, is_gone: false }
     }
 
+    /// `fd 4 10.0.0.1:80 → 10.0.0.2:4711`
+    fn name(&self) -> String {
+        let Chosen { switched, local, peer, .. } = &self.chosen;
+        format!("fd {} {local} → {peer}", switched.descriptor().fd)
+    }
+
     fn seen(&mut self) -> Option<Seen> {
         let socket = match self.chosen.switched.descriptor().duplicate() {
             Ok(socket) => socket,
-            Err(process::Refused::Gone) => {
+            Err(Refused::Gone) => {
                 self.is_gone = true;
                 return None;
             }
@@ -293,13 +308,11 @@ impl Connection {
     fn end(&mut self, is_kept: bool) -> Account {
         let switched = &mut self.chosen.switched;
         let (before, overruled) = (switched.before(), switched.overruled());
+        let done = if is_kept { switched.set(true) } else { switched.put_back() };
+        let after = done.and_then(|()| switched.now());
         if is_kept {
             switched.keep();
-        } else {
-            // That it is gone shows in what comes after.
-            let _ = switched.put_back();
         }
-        let after = switched.now().ok();
         let Chosen { local, peer, .. } = self.chosen;
         Account {
             fd: self.chosen.switched.descriptor().fd,

@@ -42,6 +42,8 @@ if server == 0:
         here.sendall(b"ok")
 there = socket.create_connection(listener.getsockname())
 listener.close()
+there.sendall(b"x" * 100)
+there.recv(2) # So it has been accepted.
 print(os.getpid(), server, flush=True)
 while True:
     for piece in range(pieces):
