@@ -12,6 +12,8 @@ use tcpwhy_report::plain::plain;
 use super::outcome::{Account, End, Outcome};
 
 const INDENT: &str = "  ";
+/// Sockets that are told one by one.
+const MOST_TOLD: usize = 20;
 
 pub(super) fn write(page: &mut Page<'_>, outcome: &Outcome) -> io::Result<()> {
     let verdict = outcome.verdict();
@@ -60,8 +62,8 @@ fn headline(outcome: &Outcome, verdict: Verdict) -> (&'static str, String) {
 fn too_little(outcome: &Outcome) -> String {
     let needed = "5 messages in each of 12 blocks are needed";
     match outcome.end {
-        End::BrokenOff => format!("the run was broken off after {} pairs of blocks.", outcome.pairs.len()),
-        End::Gone => format!("the connection was closed after {} pairs of blocks.", outcome.pairs.len()),
+        End::BrokenOff => format!("the run was broken off after {}.", pairs(outcome)),
+        End::Gone => format!("the connection was closed after {}.", pairs(outcome)),
         End::Whole if outcome.accounts.iter().all(|account| account.peer.is_none()) => {
             "there was no connection to measure.".to_owned()
         }
@@ -165,7 +167,17 @@ fn sockets(page: &mut Page<'_>, outcome: &Outcome) -> io::Result<()> {
     page.blank()?;
     let program = plain(&outcome.program).into_owned();
     page.ruled(&page.ink.bold(&format!("{program}[{}]  {}", outcome.pid, outcome.option.name())), "")?;
-    outcome.accounts.iter().try_for_each(|account| page.hanging(INDENT, &told(account)))
+    let (first, others) = outcome.accounts.split_at(outcome.accounts.len().min(MOST_TOLD));
+    first.iter().try_for_each(|account| page.hanging(INDENT, &told(account)))?;
+    if others.is_empty() {
+        return Ok(());
+    }
+    let closed = others.iter().filter(|account| account.after.is_err()).count() as u64;
+    let others = count(others.len() as u64);
+    page.hanging(
+        INDENT,
+        &format!("and {others} more, {} of them closed: --format json has all", count(closed)),
+    )
 }
 
 /// `fd 4  10.0.0.1:80 → 10.0.0.2:4711: off before, off now`
@@ -201,6 +213,10 @@ fn how(outcome: &Outcome) -> String {
         "{done} of {} blocks of {block} in random order (--seed {}){source}.{end}{kept}",
         outcome.planned, outcome.seed
     )
+}
+
+fn pairs(outcome: &Outcome) -> String {
+    format!("{} of blocks", plural(outcome.pairs.len() as u64, "pair"))
 }
 
 fn plural(n: u64, one: &str) -> String {
