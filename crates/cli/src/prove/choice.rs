@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::net::SocketAddr;
 use std::str::FromStr;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use tcpwhy_diagnose::trial::Role;
@@ -16,6 +18,12 @@ use tcpwhy_wire::sockets::State;
 use super::Args;
 use super::newcomers::Newcomers;
 use crate::complaint::try_sudo;
+
+/// Longest wait for a connection of a program that opens one now and then.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// From one look for it to the next: such a connection may be over in milliseconds.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
 
 /// Sockets that a question lists.
 const MOST_LISTED: usize = 10;
@@ -81,7 +89,7 @@ pub(super) struct Choice {
 pub(super) fn choose(args: &Args, pid: u32) -> Result<Choice> {
     process::sockets_of(pid).map_err(|error| out_of_reach(pid, &error))?;
     let (program, option) = (process::name(pid).unwrap_or_default(), args.option.option());
-    let found = sockets(pid)?;
+    let found = awaited(args, pid)?;
     let listens = |one: &&Found| one.socket.state == State::Listen;
     let ports: Vec<u16> = found.iter().filter(listens).map(|one| one.local.port()).collect();
     let connections = connections(args, &found)?;
@@ -95,7 +103,7 @@ pub(super) fn choose(args: &Args, pid: u32) -> Result<Choice> {
     if is_agreed {
         agree(args, &program, &connections, &listeners)?;
     }
-    let are_meant = is_agreed || args.all || matches!(args.connection, Some(Pointer::End(_)));
+    let are_meant = is_agreed || means_later_ones(args);
     let newcomers = Newcomers::new(pid, option, args.connection, are_meant, ports.clone());
     let take = |one: &&Found| -> Result<Option<Chosen>> {
         let Some(descriptor) = held_by(one, pid) else { return Ok(None) };
@@ -139,6 +147,32 @@ fn denied(pid: u32, refused: &Refused) -> anyhow::Error {
     }
 }
 
+/// The TCP sockets of the process; where later connections are meant, too, not before there is one, or it seems that none
+/// comes.
+fn awaited(args: &Args, pid: u32) -> Result<Vec<Found>> {
+    let waits = means_later_ones(args) && !args.listener;
+    let begun = Instant::now();
+    loop {
+        let found = sockets(pid)?;
+        let mut there = found.iter().filter(|one| can_send(one));
+        let is_meant = |one: &Found| args.connection.is_none_or(|pointer| pointer.is_at(one));
+        if !waits || there.any(is_meant) || begun.elapsed() > PATIENCE {
+            return Ok(found);
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// Whether connections are meant that may not be there yet.
+fn means_later_ones(args: &Args) -> bool {
+    args.all || matches!(args.connection, Some(Pointer::End(_)))
+}
+
+/// Whether data can leave over it.
+fn can_send(found: &Found) -> bool {
+    matches!(found.socket.state, State::Established | State::CloseWait)
+}
+
 /// The TCP sockets of the process, with their descriptors.
 fn sockets(pid: u32) -> Result<Vec<Found>> {
     let cannot = "this system's sockets cannot be listed";
@@ -156,17 +190,20 @@ fn held_by(found: &Found, pid: u32) -> Option<Descriptor> {
 
 /// The connections over which data can leave.
 fn connections<'a>(args: &Args, found: &'a [Found]) -> Result<Vec<&'a Found>> {
-    let can_send = |one: &&Found| matches!(one.socket.state, State::Established | State::CloseWait);
-    let Some(pointer) = args.connection else { return Ok(found.iter().filter(can_send).collect()) };
+    let all = || found.iter().filter(|one| can_send(one));
+    let Some(pointer) = args.connection else { return Ok(all().collect()) };
     let pointed: Vec<_> = found.iter().filter(|one| pointer.is_at(one)).collect();
-    let connections: Vec<_> = pointed.iter().copied().filter(|one| can_send(one)).collect();
+    let connections: Vec<_> = all().filter(|one| pointer.is_at(one)).collect();
     match (pointed.first(), connections.is_empty()) {
         (_, false) => Ok(connections),
         (Some(one), _) if one.socket.state == State::Listen => {
             bail!("--connection: {} listens, and sends nothing itself: see --listener", one.local)
         }
         (Some(one), _) => bail!("--connection: {} is {}", one.local, one.socket.state.name()),
-        (None, _) => bail!("--connection: the process has no such TCP connection, but{}", listed(found)),
+        (None, _) => {
+            let but = if found.is_empty() { "" } else { ", but" };
+            bail!("--connection: the process has no such TCP connection{but}{}", listed(found))
+        }
     }
 }
 

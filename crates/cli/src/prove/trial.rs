@@ -266,8 +266,8 @@ impl<'a> Trial<'a> {
     }
 
     fn takes_turns(&self) -> bool {
-        let speak = || self.connections.iter().filter(|one| one.conversation.has_spoken());
-        speak().next().is_some() && speak().all(|one| one.conversation.takes_turns())
+        let told = || self.connections.iter().filter_map(|one| one.conversation.takes_turns());
+        told().next().is_some() && told().all(|takes| takes)
     }
 
     /// What to know of connections that were opened meanwhile.
