@@ -68,7 +68,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "ADDR:PORT|FD")]
     connection: Option<Pointer>,
 
-    /// All connections of the process, without asking
+    /// All connections of the process, those that it opens meanwhile too, without asking
     #[arg(short, long, visible_alias = "yes", conflicts_with = "connection")]
     all: bool,
 

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use tcpwhy_diagnose::trial::{Comparison, Measure, Verdict};
+use tcpwhy_diagnose::trial::{Block, Comparison, Measure, Verdict};
 use tcpwhy_host::process::Refused;
 use tcpwhy_host::switch::TcpOption;
 use tcpwhy_report::number::{count, duration};
@@ -67,6 +67,10 @@ fn too_little(outcome: &Outcome) -> String {
         End::Whole if outcome.accounts.iter().all(|account| account.peer.is_none()) => {
             "there was no connection to measure.".to_owned()
         }
+        End::Whole if had_one_each(outcome) => {
+            "no connection had a second exchange, and only where one follows is known when an answer was over."
+                .to_owned()
+        }
         End::Whole => {
             let blocks = || outcome.blocks();
             let messages: u64 = match outcome.measure() {
@@ -77,6 +81,14 @@ fn too_little(outcome: &Outcome) -> String {
             format!("{} in {}; {needed}.", plural(messages, "message"), duration(seconds * 1e3))
         }
     }
+}
+
+/// Whether data went both ways and no exchange could be timed.
+fn had_one_each(outcome: &Outcome) -> bool {
+    let sum = |of: fn(&Block) -> u64| outcome.blocks().map(of).sum::<u64>();
+    outcome.measure() == Measure::Latency
+        && sum(|block| block.exchanges) == 0
+        && sum(|block| block.segments.unwrap_or(0)) > 0
 }
 
 /// What to do about it.
@@ -99,7 +111,7 @@ fn advice(outcome: &Outcome, verdict: Verdict) -> Option<String> {
                 .to_owned(),
         ),
         Verdict::Unclear => Some("More blocks (--blocks 24), or longer ones (--block 5s), may tell.".to_owned()),
-        Verdict::TooLittle if outcome.end == End::Whole => {
+        Verdict::TooLittle if outcome.end == End::Whole && !had_one_each(outcome) => {
             Some("Longer blocks (--block 10s), or more to do for the program, may tell.".to_owned())
         }
         _ => None,
@@ -117,7 +129,7 @@ fn table(page: &mut Page<'_>, outcome: &Outcome) -> io::Result<()> {
             row(page, times(measure, &comparison))?;
         }
     }
-    type Figure = fn(&tcpwhy_diagnose::trial::Block) -> Option<u64>;
+    type Figure = fn(&Block) -> Option<u64>;
     let rates: [(&str, Figure); 4] = [
         ("exchanges/s", |block| block.segments.is_some().then_some(block.exchanges)),
         ("data segments sent/s", |block| block.segments),
