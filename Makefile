@@ -10,7 +10,7 @@ EXAMPLES := $(sort $(filter-out examples/netrek-mail.txt, \
 	$(wildcard examples/*.txt examples/*.pcap examples/*.pcapng examples/*.pcap.gz)))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test format lint unit docs-checked fuzz-smoke bench fuzz truth corpus lab docs fmt clean build toolchain tools
+.PHONY: help demo test format lint unit docs-checked fuzz-smoke bench fuzz truth corpus lab docs fmt clean build toolchain tools programs
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
@@ -37,7 +37,7 @@ lint: toolchain
 	$(CARGO) clippy $(LOCKED) --workspace --all-targets -- -D warnings
 
 # INSTA_UPDATE=no: a snapshot that differs fails, and nothing is written into the tree.
-unit: toolchain
+unit: toolchain programs
 	INSTA_UPDATE=no $(CARGO) test $(LOCKED) --workspace
 
 # The documentation is for those who work on the code, so links to private items are fine.
@@ -87,3 +87,12 @@ toolchain:
 # The benchmark's real traffic is recorded by tcpdump; without it that capture is left out, which is said.
 tools:
 	@scripts/need optional tcpdump tcpdump
+
+# Programs that nobody here wrote, against which the tests hold tcpwhy; Go is used where it is.
+programs:
+	@scripts/need optional python3 python3
+	@scripts/need optional curl curl
+	@scripts/need optional redis-server redis-server
+	@scripts/need optional nginx nginx-light
+	@scripts/need optional node nodejs
+	@scripts/need optional java default-jdk-headless

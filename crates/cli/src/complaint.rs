@@ -9,6 +9,16 @@ use tcpwhy_wire::container::OpenError;
 
 use crate::TROUBLE;
 
+/// What to try where rights are missing.
+#[cfg(unix)]
+pub(crate) fn try_sudo() -> &'static str {
+    if rustix::process::geteuid().is_root() {
+        "root lacks that here, as in some containers"
+    } else {
+        "try sudo"
+    }
+}
+
 /// Says one line. That standard error cannot be written is the one thing nobody can be told.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(io::stderr(), "tcpwhy: {}", plain(line));

@@ -87,6 +87,27 @@ pub fn name(pid: u32) -> io::Result<String> {
     Ok(String::from_utf8_lossy(name).into_owned())
 }
 
+/// The process that a thread belongs to; `top -H` shows threads by their own numbers, and descriptors can be duplicated
+/// only by the process's.
+///
+/// # Errors
+///
+/// `NotFound`: there is neither such a process nor such a thread.
+pub fn leader(thread: u32) -> io::Result<u32> {
+    let status = fs::read_to_string(format!("/proc/{thread}/status"))?;
+    let number = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
+    number.ok_or_else(|| io::Error::from(ErrorKind::InvalidData))
+}
+
+/// Whether there is such a process and it runs: one that has ended stays in `/proc` until its parent has asked for its
+/// status.
+pub fn is_running(pid: u32) -> bool {
+    let stat = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // `4711 (name) S …`, and a name may hold anything.
+    let state = stat.iter().rposition(|&byte| byte == b')').and_then(|end| stat.get(end + 2));
+    state.is_some_and(|state| !matches!(state, b'Z' | b'X'))
+}
+
 /// The sockets of a process, of every kind, by descriptor.
 ///
 /// # Errors
@@ -236,6 +257,32 @@ mod tests {
         assert_eq!(nobody.duplicate().map(drop), Err(Refused::Gone));
         assert!(Holders::of(&[4_194_305]).of_socket(inode).is_empty());
         assert_eq!(name(4_194_305).map_err(|error| error.kind()), Err(ErrorKind::NotFound));
+    }
+
+    #[test]
+    fn what_has_ended_does_not_run() {
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().expect("a program");
+        assert!(is_running(child.id()) && is_running(std::process::id()));
+        child.kill().expect("a signal sent");
+        while is_running(child.id()) {
+            std::thread::yield_now();
+        }
+        assert!(name(child.id()).is_ok(), "nobody has asked for its status yet");
+        child.wait().expect("its end");
+        assert!(!is_running(child.id()));
+    }
+
+    #[test]
+    fn threads_have_a_process() {
+        let me = std::process::id();
+        let ask = || {
+            let thread = fs::read_link("/proc/thread-self").expect("/proc");
+            let thread = thread.file_name().and_then(|name| name.to_str()?.parse().ok()).expect("a number");
+            (thread, leader(thread).ok())
+        };
+        let (thread, found) = std::thread::spawn(ask).join().expect("no panic");
+        assert!(thread != me && found == Some(me), "{thread} {found:?}");
+        assert_eq!(leader(4_194_305).map_err(|error| error.kind()), Err(ErrorKind::NotFound));
     }
 
     #[test]

@@ -58,7 +58,7 @@ fn account(account: &Account) -> Value {
         "local": account.local.to_string(),
         "peer": account.peer.map(|peer| peer.to_string()),
         "before": account.before,
-        "after": account.after,
+        "after": account.after.as_ref().ok(),
         "set_by_program": account.overruled,
     })
 }

@@ -3,18 +3,23 @@
 mod choice;
 mod guard;
 mod json;
+mod newcomers;
 mod outcome;
 mod packets;
 mod signals;
 mod terminal;
 mod trial;
 
+use std::io::ErrorKind;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, anyhow, ensure};
 use clap::ValueEnum;
 use tcpwhy_diagnose::trial::FEWEST_PAIRS;
+use tcpwhy_host::process;
 use tcpwhy_host::switch::TcpOption;
 
 use crate::args::{Color, Format};
@@ -63,7 +68,7 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "ADDR:PORT|FD")]
     connection: Option<Pointer>,
 
-    /// All connections of the process, without asking
+    /// All connections of the process, those that it opens meanwhile too, without asking
     #[arg(short, long, visible_alias = "yes", conflicts_with = "connection")]
     all: bool,
 
@@ -141,6 +146,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         "--block: at least {} ms, half of which is settling",
         2 * trial::SETTLING.as_millis()
     );
+    let pid = process::leader(pid).unwrap_or(pid);
+    let _alone = alone(pid)?;
     let chosen = choice::choose(args, pid)?;
     let outcome = trial::run(args, pid, chosen)?;
     match args.format {
@@ -148,4 +155,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Format::Json => output::print_json(&json::of(&outcome))?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Keeps a second tcpwhy away from the process for as long as it lives: each would take the other's switches for the
+/// program's. The name is the kernel's, so nothing is left of it.
+fn alone(pid: u32) -> Result<UnixListener> {
+    let name = SocketAddr::from_abstract_name(format!("tcpwhy-prove-{pid}"))?;
+    UnixListener::bind_addr(&name).map_err(|error| match error.kind() {
+        ErrorKind::AddrInUse => anyhow!("another tcpwhy prove is at work on process {pid}"),
+        _ => error.into(),
+    })
 }

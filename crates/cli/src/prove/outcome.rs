@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use tcpwhy_diagnose::trial::{Block, Comparison, Measure, Verdict, judge};
+use tcpwhy_host::process::Refused;
 use tcpwhy_host::switch::TcpOption;
 
 /// How the trial ended.
@@ -24,10 +25,17 @@ pub(super) struct Account {
     /// `None`: it listens.
     pub(super) peer: Option<SocketAddr>,
     pub(super) before: bool,
-    /// As it is now; `None`: the program has closed it.
-    pub(super) after: Option<bool>,
+    /// As it is now; [`Refused::Gone`]: the program has closed it. Anything else: it may not be as it should.
+    pub(super) after: Result<bool, Refused>,
     /// Times that the program itself switched it meanwhile.
     pub(super) overruled: u64,
+}
+
+impl Account {
+    /// Whether it is as it should be: what was wanted is there, or the socket is gone.
+    pub(super) fn is_known(&self) -> bool {
+        matches!(self.after, Ok(_) | Err(Refused::Gone))
+    }
 }
 
 /// What a trial gave.

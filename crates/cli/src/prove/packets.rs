@@ -52,6 +52,11 @@ impl Packets {
         Ok(Self { interface, ring, link, by_ends })
     }
 
+    /// One more connection, whose number this is.
+    pub(super) fn add(&mut self, connection: &Chosen, number: usize) {
+        self.by_ends.insert((end(connection.local), end(connection.peer)), number);
+    }
+
     /// Hands over the data segments that have passed since the last time: when (ns), whose, and which way.
     pub(super) fn drain(&mut self, mut take: impl FnMut(i64, usize, Direction)) -> io::Result<()> {
         while let Some(packet) = self.ring.next(Duration::ZERO)? {

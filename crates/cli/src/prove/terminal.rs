@@ -2,7 +2,8 @@
 
 use std::io;
 
-use tcpwhy_diagnose::trial::{Comparison, Measure, Verdict};
+use tcpwhy_diagnose::trial::{Block, Comparison, Measure, Verdict};
+use tcpwhy_host::process::Refused;
 use tcpwhy_host::switch::TcpOption;
 use tcpwhy_report::number::{count, duration};
 use tcpwhy_report::page::{Page, Painted};
@@ -11,6 +12,8 @@ use tcpwhy_report::plain::plain;
 use super::outcome::{Account, End, Outcome};
 
 const INDENT: &str = "  ";
+/// Sockets that are told one by one.
+const MOST_TOLD: usize = 20;
 
 pub(super) fn write(page: &mut Page<'_>, outcome: &Outcome) -> io::Result<()> {
     let verdict = outcome.verdict();
@@ -59,10 +62,14 @@ fn headline(outcome: &Outcome, verdict: Verdict) -> (&'static str, String) {
 fn too_little(outcome: &Outcome) -> String {
     let needed = "5 messages in each of 12 blocks are needed";
     match outcome.end {
-        End::BrokenOff => format!("the run was broken off after {} pairs of blocks.", outcome.pairs.len()),
-        End::Gone => format!("the connection was closed after {} pairs of blocks.", outcome.pairs.len()),
+        End::BrokenOff => format!("the run was broken off after {}.", pairs(outcome)),
+        End::Gone => format!("the connection was closed after {}.", pairs(outcome)),
         End::Whole if outcome.accounts.iter().all(|account| account.peer.is_none()) => {
             "there was no connection to measure.".to_owned()
+        }
+        End::Whole if had_one_each(outcome) => {
+            "no connection had a second exchange, and only where one follows is known when an answer was over."
+                .to_owned()
         }
         End::Whole => {
             let blocks = || outcome.blocks();
@@ -74,6 +81,14 @@ fn too_little(outcome: &Outcome) -> String {
             format!("{} in {}; {needed}.", plural(messages, "message"), duration(seconds * 1e3))
         }
     }
+}
+
+/// Whether data went both ways and no exchange could be timed.
+fn had_one_each(outcome: &Outcome) -> bool {
+    let sum = |of: fn(&Block) -> u64| outcome.blocks().map(of).sum::<u64>();
+    outcome.measure() == Measure::Latency
+        && sum(|block| block.exchanges) == 0
+        && sum(|block| block.segments.unwrap_or(0)) > 0
 }
 
 /// What to do about it.
@@ -96,7 +111,7 @@ fn advice(outcome: &Outcome, verdict: Verdict) -> Option<String> {
                 .to_owned(),
         ),
         Verdict::Unclear => Some("More blocks (--blocks 24), or longer ones (--block 5s), may tell.".to_owned()),
-        Verdict::TooLittle if outcome.end == End::Whole => {
+        Verdict::TooLittle if outcome.end == End::Whole && !had_one_each(outcome) => {
             Some("Longer blocks (--block 10s), or more to do for the program, may tell.".to_owned())
         }
         _ => None,
@@ -114,7 +129,7 @@ fn table(page: &mut Page<'_>, outcome: &Outcome) -> io::Result<()> {
             row(page, times(measure, &comparison))?;
         }
     }
-    type Figure = fn(&tcpwhy_diagnose::trial::Block) -> Option<u64>;
+    type Figure = fn(&Block) -> Option<u64>;
     let rates: [(&str, Figure); 4] = [
         ("exchanges/s", |block| block.segments.is_some().then_some(block.exchanges)),
         ("data segments sent/s", |block| block.segments),
@@ -164,7 +179,17 @@ fn sockets(page: &mut Page<'_>, outcome: &Outcome) -> io::Result<()> {
     page.blank()?;
     let program = plain(&outcome.program).into_owned();
     page.ruled(&page.ink.bold(&format!("{program}[{}]  {}", outcome.pid, outcome.option.name())), "")?;
-    outcome.accounts.iter().try_for_each(|account| page.hanging(INDENT, &told(account)))
+    let (first, others) = outcome.accounts.split_at(outcome.accounts.len().min(MOST_TOLD));
+    first.iter().try_for_each(|account| page.hanging(INDENT, &told(account)))?;
+    if others.is_empty() {
+        return Ok(());
+    }
+    let closed = others.iter().filter(|account| account.after.is_err()).count() as u64;
+    let others = count(others.len() as u64);
+    page.hanging(
+        INDENT,
+        &format!("and {others} more, {} of them closed: --format json has all", count(closed)),
+    )
 }
 
 /// `fd 4  10.0.0.1:80 → 10.0.0.2:4711: off before, off now`
@@ -172,7 +197,11 @@ fn told(account: &Account) -> String {
     let Account { fd, local, peer, before, after, overruled } = account;
     let ends = peer.map_or(format!("{local} (listens)"), |peer| format!("{local} → {peer}"));
     let word = |on: bool| if on { "on" } else { "off" };
-    let now = after.map_or("closed by the program".to_owned(), |after| format!("{} now", word(after)));
+    let now = match after {
+        Ok(after) => format!("{} now", word(*after)),
+        Err(Refused::Gone) => "closed by the program".to_owned(),
+        Err(why) => format!("not known now ({why})"),
+    };
     let overruled = match overruled {
         0 => String::new(),
         times => format!("; the program itself set it {} meanwhile", plural(*times, "time")),
@@ -196,6 +225,10 @@ fn how(outcome: &Outcome) -> String {
         "{done} of {} blocks of {block} in random order (--seed {}){source}.{end}{kept}",
         outcome.planned, outcome.seed
     )
+}
+
+fn pairs(outcome: &Outcome) -> String {
+    format!("{} of blocks", plural(outcome.pairs.len() as u64, "pair"))
 }
 
 fn plural(n: u64, one: &str) -> String {

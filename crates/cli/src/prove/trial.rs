@@ -1,7 +1,6 @@
 //! The trial itself: switch, let settle, measure, block after block; then put back.
 
 use std::io;
-use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -9,13 +8,14 @@ use anyhow::{Context, Result, ensure};
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 use tcpwhy_diagnose::trial::{Block, Conversation, Direction, Role, Tally};
 use tcpwhy_host::counters::delayed_acks;
-use tcpwhy_host::process;
+use tcpwhy_host::process::{self, Refused};
 use tcpwhy_host::sockets::info;
-use tcpwhy_host::switch::{Switched, TcpOption};
+use tcpwhy_host::switch::TcpOption;
 
 use super::Args;
 use super::choice::{Choice, Chosen};
 use super::guard::Guard;
+use super::newcomers::Newcomers;
 use super::outcome::{Account, End, Outcome};
 use super::packets::Packets;
 use super::signals::Signals;
@@ -47,6 +47,7 @@ struct Trial<'a> {
     args: &'a Args,
     pid: u32,
     connections: Vec<Connection>,
+    newcomers: Newcomers,
     packets: Option<Packets>,
     guard: Option<Guard>,
     signals: Signals,
@@ -56,19 +57,23 @@ struct Trial<'a> {
 
 /// Runs it to the end, whatever happens.
 pub(super) fn run(args: &Args, pid: u32, choice: Choice) -> Result<Outcome> {
-    let Choice { program, connections, mut listeners, is_elsewhere } = choice;
+    let Choice { program, connections, mut listeners, newcomers, is_elsewhere } = choice;
     let seed = args.seed.unwrap_or_else(any_seed);
-    let mut trial = Trial::prepare(args, pid, connections, is_elsewhere)?;
+    let mut trial = Trial::prepare(args, pid, connections, newcomers, is_elsewhere)?;
     let (pairs, end) = trial.pairs(&mut fastrand::Rng::with_seed(seed))?;
     let serves = trial.connections.iter().any(|one| one.chosen.role == Role::Server);
     let takes_turns = trial.takes_turns();
     let interface = trial.interface(&pairs);
-    let notes = std::mem::take(&mut trial.notes);
+    trial.note_newcomers();
+    let mut notes = std::mem::take(&mut trial.notes);
     let keep = args.keep && end != End::BrokenOff;
     let mut accounts = trial.finish(keep);
     if keep {
-        accounts.extend(listeners.iter_mut().map(|(listener, local)| pass_on(listener, *local)));
+        accounts.extend(listeners.iter_mut().map(pass_on));
     }
+    notes.extend(accounts.iter().filter(|account| !account.is_known()).map(|account| {
+        format!("The option of fd {} ({}) may not be as it should.", account.fd, account.local)
+    }));
     let (option, planned, block) = (args.option.option(), args.blocks, args.block);
     #[rustfmt::skip]
     let outcome = Outcome {
@@ -84,22 +89,23 @@ fn any_seed() -> u64 {
 }
 
 /// Switches a listening socket on for good: what it accepts inherits the option.
-fn pass_on(listener: &mut Switched, local: SocketAddr) -> Account {
-    let after = listener.set(true).and_then(|()| listener.now()).ok();
-    listener.keep();
-    Account {
-        fd: listener.descriptor().fd,
-        local,
-        peer: None,
-        before: listener.before(),
-        after,
-        overruled: 0,
-    }
+fn pass_on(listener: &mut Chosen) -> Account {
+    let switched = &mut listener.switched;
+    let after = switched.set(true).and_then(|()| switched.now());
+    switched.keep();
+    let (fd, before) = (switched.descriptor().fd, switched.before());
+    Account { fd, local: listener.local, peer: None, before, after, overruled: 0 }
 }
 
 impl<'a> Trial<'a> {
     /// Gets ready to measure, and to put back; touches nothing yet.
-    fn prepare(args: &'a Args, pid: u32, connections: Vec<Chosen>, is_elsewhere: bool) -> Result<Self> {
+    fn prepare(
+        args: &'a Args,
+        pid: u32,
+        connections: Vec<Chosen>,
+        newcomers: Newcomers,
+        is_elsewhere: bool,
+    ) -> Result<Self> {
         let mut notes = Vec::new();
         let packets = Packets::open(pid, is_elsewhere, &connections);
         if let (Err(why), false) = (&packets, connections.is_empty()) {
@@ -114,7 +120,8 @@ impl<'a> Trial<'a> {
             notes.push(note.to_owned());
         }
         let connections = connections.into_iter().map(Connection::new).collect();
-        let mut trial = Self { args, pid, connections, packets: packets.ok(), guard, signals, notes };
+        let packets = packets.ok();
+        let mut trial = Self { args, pid, connections, newcomers, packets, guard, signals, notes };
         trial.remember()?;
         Ok(trial)
     }
@@ -160,7 +167,7 @@ impl<'a> Trial<'a> {
     /// One block, or why there is none.
     fn block(&mut self, is_on: bool) -> Result<Result<Block, End>> {
         let begun = Instant::now();
-        self.switch(is_on);
+        self.switch(is_on)?;
         let settled = nanoseconds(SystemTime::now()) + SETTLING.as_nanos() as i64;
         let mut tally = Tally::new(is_on, settled, self.packets.is_some());
         if let Some(end) = self.watch(begun + SETTLING, is_on, &mut tally, false)? {
@@ -174,19 +181,18 @@ impl<'a> Trial<'a> {
         Ok(Ok(tally.finish(measured.elapsed().as_secs_f64(), acks)))
     }
 
-    fn switch(&mut self, is_on: bool) {
+    /// Switches all connections that are there.
+    fn switch(&mut self, is_on: bool) -> Result<()> {
         let option = self.args.option.option();
-        for one in &mut self.connections {
+        for one in self.connections.iter_mut().filter(|one| !one.is_gone) {
             let overruled = one.chosen.switched.overruled();
-            // What the kernel does by itself is what there is without TCP_QUICKACK.
-            let value =
-                if option == TcpOption::QuickAck && !is_on { one.chosen.switched.before() } else { is_on };
-            one.is_gone |= one.chosen.switched.set(value).is_err();
+            one.switch(option, is_on)?;
             if let (Some(guard), true) = (&mut self.guard, one.chosen.switched.overruled() > overruled) {
                 // Without it we still put back ourselves.
                 let _ = guard.remember(&one.chosen.switched, option);
             }
         }
+        Ok(())
     }
 
     /// Takes what happens until then.
@@ -200,16 +206,41 @@ impl<'a> Trial<'a> {
             let now = Instant::now();
             self.look((now - last).as_nanos() as i64, is_on, if counts { Some(&mut *tally) } else { None });
             last = now;
+            self.welcome(is_on)?;
             if self.signals.received() {
                 return Ok(Some(End::BrokenOff));
             }
-            if self.connections.iter().all(|one| one.is_gone) {
+            if self.is_over() {
                 return Ok(Some(End::Gone));
             }
             if rest.is_zero() {
                 return Ok(None);
             }
         }
+    }
+
+    /// Switches what the program has opened since the last time, where that was agreed to.
+    fn welcome(&mut self, is_on: bool) -> Result<()> {
+        for chosen in self.newcomers.find() {
+            if let Some(guard) = &mut self.guard {
+                guard
+                    .remember(&chosen.switched, self.args.option.option())
+                    .context("the second process is gone")?;
+            }
+            if let Some(packets) = &mut self.packets {
+                packets.add(&chosen, self.connections.len());
+            }
+            let mut connection = Connection::new(chosen);
+            connection.switch(self.args.option.option(), is_on)?;
+            self.connections.push(connection);
+        }
+        Ok(())
+    }
+
+    /// Whether nothing is left to be measured.
+    fn is_over(&self) -> bool {
+        let may_come = || self.newcomers.are_meant && process::is_running(self.pid);
+        self.connections.iter().all(|one| one.is_gone) && !may_come()
     }
 
     fn drain(&mut self, tally: &mut Tally) -> io::Result<()> {
@@ -235,8 +266,19 @@ impl<'a> Trial<'a> {
     }
 
     fn takes_turns(&self) -> bool {
-        let speak = || self.connections.iter().filter(|one| one.conversation.has_spoken());
-        speak().next().is_some() && speak().all(|one| one.conversation.takes_turns())
+        let told = || self.connections.iter().filter_map(|one| one.conversation.takes_turns());
+        told().next().is_some() && told().all(|takes| takes)
+    }
+
+    /// What to know of connections that were opened meanwhile.
+    fn note_newcomers(&mut self) {
+        let many = match self.newcomers.left_alone {
+            0 => return,
+            1 => "1 connection was".to_owned(),
+            n => format!("{n} connections were"),
+        };
+        let why = if self.newcomers.are_meant { "they were too many" } else { "--all takes later ones, too" };
+        self.notes.push(format!("{many} opened meanwhile and not touched: {why}."));
     }
 
     /// The interface on which packets were seen.
@@ -259,11 +301,10 @@ impl<'a> Trial<'a> {
 
     /// Puts back, or leaves on, and says what is there now.
     fn finish(mut self, is_kept: bool) -> Vec<Account> {
-        if is_kept {
-            self.switch(true);
-        }
-        let accounts = self.connections.iter_mut().map(|one| one.end(is_kept)).collect();
-        if let Some(guard) = self.guard.take() {
+        let accounts: Vec<_> = self.connections.iter_mut().map(|one| one.end(is_kept)).collect();
+        // Where something could not be put back, the second process tries again when we end.
+        let is_done = is_kept || accounts.iter().all(|account| account.is_known());
+        if let (Some(guard), true) = (self.guard.take(), is_done) {
             guard.dismiss();
         }
         self.signals.release();
@@ -276,10 +317,30 @@ impl Connection {
         Self { conversation: Conversation::new(chosen.role), chosen, left: None, is_gone: false }
     }
 
+    /// A socket that cannot be switched, and is not gone, is an error: the block would have both settings.
+    fn switch(&mut self, option: TcpOption, is_on: bool) -> Result<()> {
+        let switched = &mut self.chosen.switched;
+        // What the kernel does by itself is what there is without TCP_QUICKACK.
+        let value = if option == TcpOption::QuickAck && !is_on { switched.before() } else { is_on };
+        match switched.set(value) {
+            Err(Refused::Gone) => {
+                self.is_gone = true;
+                Ok(())
+            }
+            done => done.with_context(|| format!("{} cannot be switched any longer", self.name())),
+        }
+    }
+
+    /// `fd 4 10.0.0.1:80 → 10.0.0.2:4711`
+    fn name(&self) -> String {
+        let Chosen { switched, local, peer, .. } = &self.chosen;
+        format!("fd {} {local} → {peer}", switched.descriptor().fd)
+    }
+
     fn seen(&mut self) -> Option<Seen> {
         let socket = match self.chosen.switched.descriptor().duplicate() {
             Ok(socket) => socket,
-            Err(process::Refused::Gone) => {
+            Err(Refused::Gone) => {
                 self.is_gone = true;
                 return None;
             }
@@ -293,13 +354,11 @@ impl Connection {
     fn end(&mut self, is_kept: bool) -> Account {
         let switched = &mut self.chosen.switched;
         let (before, overruled) = (switched.before(), switched.overruled());
+        let done = if is_kept { switched.set(true) } else { switched.put_back() };
+        let after = done.and_then(|()| switched.now());
         if is_kept {
             switched.keep();
-        } else {
-            // That it is gone shows in what comes after.
-            let _ = switched.put_back();
         }
-        let after = switched.now().ok();
         let Chosen { local, peer, .. } = self.chosen;
         Account {
             fd: self.chosen.switched.descriptor().fd,

@@ -70,7 +70,7 @@ impl Live {
 
     /// Whether none of the processes is left.
     pub(super) fn is_over(&self) -> bool {
-        !self.pids.is_empty() && self.pids.iter().all(|&pid| process::name(pid).is_err())
+        !self.pids.is_empty() && !self.pids.iter().any(|&pid| process::is_running(pid))
     }
 
     /// All that were asked for.
@@ -110,8 +110,9 @@ impl Live {
             if hidden > 0 {
                 notes.push(format!(
                     "{} not be looked into, so some sockets have no name: that takes CAP_SYS_PTRACE and \
-                     CAP_DAC_READ_SEARCH (try sudo).",
-                    sentence::plural(hidden as u64, "process may", "processes may")
+                     CAP_DAC_READ_SEARCH ({}).",
+                    sentence::plural(hidden as u64, "process may", "processes may"),
+                    complaint::try_sudo()
                 ));
             }
             match process::other_networks() {
@@ -130,12 +131,14 @@ fn reachable(pids: &[u32]) -> Result<Vec<u32>> {
     let mut left = Vec::new();
     let mut refusals = Vec::new();
     for &pid in pids {
+        let pid = process::leader(pid).unwrap_or(pid);
         match process::sockets_of(pid) {
             Ok(_) => left.push(pid),
             Err(error) => refusals.push(match error.kind() {
                 ErrorKind::NotFound => format!("process {pid}: there is none"),
                 ErrorKind::PermissionDenied => format!(
-                    "process {pid} may not be looked into: that needs CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH (try sudo)"
+                    "process {pid} may not be looked into: that needs CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH ({})",
+                    complaint::try_sudo()
                 ),
                 _ => format!("process {pid}: {error}"),
             }),

@@ -92,6 +92,21 @@ fn unread_bytes_are_told_in_a_sentence_with_their_program() {
 }
 
 #[test]
+fn a_threads_number_means_its_process() {
+    const NAME: &str = "a_threads_number_means_its_process";
+    if !may_be_looked_into(NAME) {
+        return;
+    }
+    let (client, _server) = pair();
+    let thread = std::fs::read_link("/proc/thread-self").expect("/proc");
+    let thread = thread.file_name().and_then(|name| name.to_str()).expect("a number");
+    let report = Desk::new().run(&["sockets", "-p", thread, "--format", "json"]).json();
+    let socket = told(&report, &client);
+    assert_eq!(socket["options"]["nodelay"], false, "{socket:#}");
+    assert_eq!(socket["programs"][0]["pid"], std::process::id());
+}
+
+#[test]
 fn a_cork_is_named() {
     const NAME: &str = "a_cork_is_named";
     if !may_be_looked_into(NAME) {

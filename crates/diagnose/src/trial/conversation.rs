@@ -98,14 +98,11 @@ impl Conversation {
         Some(Ended::Gap { began, took: time - began })
     }
 
-    /// Whether any data passed.
-    pub fn has_spoken(&self) -> bool {
-        self.last.is_some()
-    }
-
-    /// Whether the sides take turns, as far as was seen: each says what it has to say, then waits for the other.
-    pub fn takes_turns(&self) -> bool {
-        self.turns > 1 && self.bursts as f64 <= BURSTS_OF_A_TURN * self.turns as f64
+    /// Whether the sides take turns, as far as was seen: each says what it has to say, then waits for the other. `None`:
+    /// too little was seen to tell an answer from a stream.
+    pub fn takes_turns(&self) -> Option<bool> {
+        let is_short = self.bursts as f64 <= BURSTS_OF_A_TURN * self.turns as f64;
+        if self.turns <= 1 && is_short { None } else { Some(self.turns > 1 && is_short) }
     }
 }
 
@@ -147,7 +144,9 @@ mod tests {
             times.iter().flat_map(|&time| conversation.segment(time, Direction::Out)).flatten().collect();
         let expected = [(0, 100 * MS), (100 * MS, 200 * MS)].map(|(began, took)| Ended::Gap { began, took });
         assert_eq!(gaps, expected);
-        assert!(!conversation.takes_turns(), "nobody ever answered");
+        assert_eq!(conversation.takes_turns(), None, "three bursts may be an answer");
+        conversation.segment(500 * MS, Direction::Out);
+        assert_eq!(conversation.takes_turns(), Some(false), "nobody ever answered");
     }
 
     #[test]
@@ -158,7 +157,8 @@ mod tests {
             updates.segment(i * 100 * MS, if i % 10 == 0 { Direction::In } else { Direction::Out });
             requests.segment(i * 100 * MS, if i % 3 == 0 { Direction::In } else { Direction::Out });
         }
-        assert!(!updates.takes_turns());
-        assert!(requests.takes_turns());
+        assert_eq!(updates.takes_turns(), Some(false));
+        assert_eq!(requests.takes_turns(), Some(true));
+        assert_eq!(Conversation::new(Role::Client).takes_turns(), None);
     }
 }
