@@ -333,7 +333,8 @@ fn a_terminal_that_goes_ends_it_and_the_file_is_whole() {
 
 /// A terminal of 80 × 24: what shows it, and what programs have.
 fn terminal() -> (File, File) {
-    let shows = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    // Not for children: it has to be closed everywhere.
+    let shows = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
     grantpt(&shows).expect("a terminal");
     unlockpt(&shows).expect("a terminal");
     let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };

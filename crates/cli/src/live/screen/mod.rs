@@ -39,8 +39,10 @@ pub(super) fn show(running: &Running, color: Color) -> io::Result<()> {
     let mut model = Model::new(&running.interface, &running.filter, &running.names, output::colored(color));
     let mut terminal = ratatui::try_init()?;
     let result = follow(running, &mut model, &mut terminal);
-    // `ratatui::restore` panics where the terminal is gone, since it says so there.
-    let _ = ratatui::try_restore();
+    // Where the terminal is gone, `ratatui::restore` and the terminal's own end panic, since they say so there.
+    if ratatui::try_restore().is_err() || result.is_err() {
+        std::mem::forget(terminal);
+    }
     result
 }
 
