@@ -8,13 +8,14 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::ValueHint;
 use tcpwhy_diagnose::Diagnosis;
-use tcpwhy_diagnose::report::Source;
+use tcpwhy_diagnose::report::{Finding, Source};
 use tcpwhy_report::terminal::Options;
 
 use crate::args::{Color, Format};
 use crate::drive::{self, Trouble};
 use crate::fail_on::FailOn;
 use crate::filter::Filter;
+use crate::hops::Gathering;
 use crate::narrowed::Narrowed;
 use crate::printer::Printer;
 use crate::quote::{Quoting, When};
@@ -82,6 +83,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let stop = Stop::on_ctrl_c();
     let filter = Filter::new(&args.host, &args.port);
     let mut results = Results::new(args)?;
+    let mut hops = Gathering::default();
     let mut unread = false;
     for path in &args.files {
         if stop.requested() {
@@ -90,7 +92,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             continue;
         }
         let mut quoting = Quoting::new(path, args.whatif, args.top, &stop);
-        let take = &mut |diagnosis| results.take(diagnosis, &mut quoting);
+        hops.next_file();
+        let take = &mut |diagnosis| {
+            hops.take(path, &diagnosis);
+            results.take(diagnosis, &mut quoting)
+        };
         let read = drive::captures(path, filter.as_ref(), None, &stop, take);
         match read.and_then(|()| results.end_of_file()) {
             Ok(()) => {}
@@ -102,8 +108,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             Err(Trouble::Output(error)) => return Err(output::failed(error)),
         }
     }
-    output::unless_broken_pipe(results.printer.finish())?;
-    Ok(match (unread, results.found) {
+    let hops = hops.finish(filter.as_ref(), args.connection, &stop);
+    let in_hops = || hops.iter().flat_map(|hops| &hops.pairs).flat_map(|pair| &pair.findings);
+    let found = results.found || in_hops().any(|finding| results.is_named(finding));
+    output::unless_broken_pipe(results.printer.finish(hops.as_ref()))?;
+    Ok(match (unread, found) {
         (true, _) => TROUBLE.into(),
         (false, true) => FOUND.into(),
         (false, false) => ExitCode::SUCCESS,
@@ -152,11 +161,15 @@ impl<'a> Results<'a> {
     }
 
     fn print(&mut self, source: &dyn Source) -> io::Result<()> {
-        let named = &self.args.fail_on;
-        if !named.is_empty() && !self.found {
-            self.found = source.findings().any(|finding| named.iter().any(|name| name.matches(&finding)));
+        if !self.args.fail_on.is_empty() && !self.found {
+            self.found = source.findings().any(|finding| self.is_named(&finding));
         }
         self.printer.print(source)
+    }
+
+    /// Whether `--fail-on` names it.
+    fn is_named(&self, finding: &Finding) -> bool {
+        self.args.fail_on.iter().any(|name| name.matches(finding))
     }
 
     /// Says so if none of the file's captures had the connection that was asked for.

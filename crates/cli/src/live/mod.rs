@@ -126,6 +126,6 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     };
     let found = diagnosis.skim().any(|finding| args.fail_on.iter().any(|name| name.matches(&finding)));
     let mut printer = Printer::new(args.format, options)?;
-    output::unless_broken_pipe(printer.print(&diagnosis).and_then(|()| printer.finish()))?;
+    output::unless_broken_pipe(printer.print(&diagnosis).and_then(|()| printer.finish(None)))?;
     Ok(if found { FOUND.into() } else { ExitCode::SUCCESS })
 }

@@ -2,6 +2,7 @@
 
 mod capture;
 mod exit_status;
+mod hops;
 mod output;
 mod plot;
 #[cfg(target_os = "linux")]
