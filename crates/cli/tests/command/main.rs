@@ -8,6 +8,8 @@ mod plot;
 #[cfg(target_os = "linux")]
 mod prove;
 mod quoted;
+#[cfg(unix)]
+mod relay;
 mod run;
 #[cfg(target_os = "linux")]
 mod sockets;
