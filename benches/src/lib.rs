@@ -7,3 +7,4 @@ pub mod live;
 pub mod manifest;
 mod random;
 mod recorder;
+pub mod relay;

@@ -9,6 +9,7 @@ use tcpwhy_benches::generate;
 use tcpwhy_benches::link;
 use tcpwhy_benches::live;
 use tcpwhy_benches::manifest::Manifest;
+use tcpwhy_benches::relay;
 
 /// Where the large captures are, seen from the workspace's root.
 const CAPTURES: &str = "benches/captures";
@@ -63,6 +64,12 @@ enum Verb {
         #[arg(long, default_value = TCPWHY)]
         tool: PathBuf,
     },
+    /// How fast a relay passes data on, beside socat and no relay
+    Relay {
+        /// The tcpwhy to measure
+        #[arg(long, default_value = TCPWHY)]
+        tool: PathBuf,
+    },
 }
 
 fn main() -> Result<()> {
@@ -77,6 +84,7 @@ fn main() -> Result<()> {
         }
         Some(Verb::Link) => link::bench(),
         Some(Verb::Live { tool }) => live::bench(&tool),
+        Some(Verb::Relay { tool }) => relay::bench(&tool),
     }
 }
 
@@ -88,5 +96,6 @@ fn bench() -> Result<()> {
     let tcpwhy = Path::new(TCPWHY);
     compare::compare(&Options { dir, tcpwhy, without: &[], only: &[], clock: Clock::Wall })?;
     link::bench()?;
-    live::bench(tcpwhy)
+    live::bench(tcpwhy)?;
+    relay::bench(tcpwhy)
 }
