@@ -8,3 +8,4 @@ pub mod live;
 pub mod manifest;
 mod random;
 mod recorder;
+pub mod relay;

@@ -10,6 +10,7 @@ use tcpwhy_benches::generate;
 use tcpwhy_benches::link;
 use tcpwhy_benches::live;
 use tcpwhy_benches::manifest::Manifest;
+use tcpwhy_benches::relay;
 
 /// Where the large captures are, seen from the workspace's root.
 const CAPTURES: &str = "benches/captures";
@@ -69,6 +70,12 @@ enum Verb {
     /// What the recorder is measured by
     #[command(hide = true)]
     Do { deed: Deed, calls: u32 },
+    /// How fast a relay passes data on, beside socat and no relay
+    Relay {
+        /// The tcpwhy to measure
+        #[arg(long, default_value = TCPWHY)]
+        tool: PathBuf,
+    },
 }
 
 fn main() -> Result<()> {
@@ -85,6 +92,7 @@ fn main() -> Result<()> {
         Some(Verb::Live { tool }) => live::bench(&tool),
         Some(Verb::Recorder) => calls::bench(),
         Some(Verb::Do { deed, calls }) => calls::play(deed, calls),
+        Some(Verb::Relay { tool }) => relay::bench(&tool),
     }
 }
 
@@ -97,5 +105,6 @@ fn bench() -> Result<()> {
     compare::compare(&Options { dir, tcpwhy, without: &[], only: &[], clock: Clock::Wall })?;
     link::bench()?;
     live::bench(tcpwhy)?;
-    calls::bench()
+    calls::bench()?;
+    relay::bench(tcpwhy)
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::ValueHint;
 use tcpwhy_diagnose::Diagnosis;
-use tcpwhy_diagnose::report::Source;
+use tcpwhy_diagnose::report::{Finding, Source};
 use tcpwhy_report::terminal::Options;
 
 use crate::args::{Color, Format};
@@ -16,6 +16,7 @@ use crate::calls::{Located, Recorded, SPLIT_WRITE};
 use crate::drive::{self, Analyzed, Trouble};
 use crate::fail_on::FailOn;
 use crate::filter::Filter;
+use crate::hops::Gathering;
 use crate::narrowed::{Named, Narrowed};
 use crate::printer::Printer;
 use crate::quote::{Quoting, When};
@@ -112,8 +113,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             Err(Trouble::Output(error)) => return Err(output::failed(error)),
         }
     }
-    output::unless_broken_pipe(results.printer.finish())?;
-    Ok(match (unread, results.found) {
+    let found = results.finish(&stop)?;
+    Ok(match (unread, found) {
         (true, _) => TROUBLE.into(),
         (false, true) => FOUND.into(),
         (false, false) => ExitCode::SUCCESS,
@@ -138,8 +139,9 @@ pub(crate) struct Asked<'a> {
 pub(crate) struct Results<'a, W: Write> {
     asked: Asked<'a>,
     pub(crate) printer: Printer<W>,
+    hops: Gathering,
     /// Whether something that `--fail-on` names was found.
-    pub(crate) found: bool,
+    found: bool,
     /// Whether a capture of this file had the connection that was asked for.
     has_connection: bool,
     /// The most connections that a capture of this file had.
@@ -148,14 +150,25 @@ pub(crate) struct Results<'a, W: Write> {
 
 impl<'a, W: Write> Results<'a, W> {
     pub(crate) fn new(asked: Asked<'a>, printer: Printer<W>) -> Self {
-        Self { asked, printer, found: false, has_connection: false, connections: 0 }
+        Self {
+            asked,
+            printer,
+            hops: Gathering::default(),
+            found: false,
+            has_connection: false,
+            connections: 0,
+        }
     }
 
     /// Analyses a file. `name` is what it is called where that is not its path.
     pub(crate) fn file(&mut self, path: &Path, name: Option<&str>, stop: &Stop) -> Result<(), Trouble> {
         let mut quoting = Quoting::new(path, self.asked.whatif, self.asked.top, stop);
         let filter = self.asked.filter.take();
-        let take = &mut |analyzed| self.take(analyzed, name, &mut quoting);
+        self.hops.next_file(path);
+        let take = &mut |analyzed: Analyzed| {
+            self.hops.take(&analyzed.diagnosis);
+            self.take(analyzed, name, &mut quoting)
+        };
         let read = drive::captures(path, filter.as_ref(), None, stop, take);
         self.asked.filter = filter;
         read.and_then(|()| self.end_of_file())
@@ -197,9 +210,24 @@ impl<'a, W: Write> Results<'a, W> {
         if !named.is_empty() && !self.found {
             let in_calls = recorded.is_some_and(Recorded::has_split_writes);
             self.found = in_calls && named.iter().any(|name| name.names(SPLIT_WRITE))
-                || shown.findings().any(|finding| named.iter().any(|name| name.matches(&finding)));
+                || shown.findings().any(|finding| is_named(named, &finding));
         }
         self.printer.print(&quoting.quoted(shown, whole), recorded)
+    }
+
+    /// What comes next has nothing to do with what came, and alone decides the exit status.
+    pub(crate) fn forget(&mut self) {
+        (self.found, self.hops) = (false, Gathering::default());
+    }
+
+    /// Ends the report with what captures show together. Whether something that `--fail-on` names was found.
+    pub(crate) fn finish(self, stop: &Stop) -> Result<bool> {
+        let Self { asked, printer, hops, found, .. } = self;
+        let hops = hops.finish(asked.filter.as_ref(), asked.connection, stop);
+        let mut in_hops = hops.iter().flat_map(|hops| &hops.pairs).flat_map(|pair| &pair.findings);
+        let found = found || in_hops.any(|finding| is_named(asked.fail_on, finding));
+        output::unless_broken_pipe(printer.finish(hops.as_ref()))?;
+        Ok(found)
     }
 
     /// Says so if none of the file's captures had the connection that was asked for.
@@ -217,4 +245,9 @@ impl<'a, W: Write> Results<'a, W> {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether `--fail-on` names it.
+fn is_named(fail_on: &[FailOn], finding: &Finding) -> bool {
+    fail_on.iter().any(|name| name.matches(finding))
 }

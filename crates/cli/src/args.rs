@@ -39,6 +39,9 @@ Examples:
       tcpwhy --host 10.0.0.7 --port 5432 big.pcapng
       tcpwhy --connection 12 big.pcapng
 
+  Both sides of a proxy: what came apart and left together (also in one capture that has both):
+      tcpwhy before.pcap behind.pcap
+
   For programs, and for CI: exit status 1 if the fault is there:
       tcpwhy --format json slow.pcap
       tcpwhy --fail-on problem test-run.pcap

@@ -53,6 +53,17 @@ pub(crate) fn captures(
     stop: &Stop,
     take: Taker<'_>,
 ) -> Result<(), Trouble> {
+    recording(path, filter, recorded.as_slice(), stop, take)
+}
+
+/// The same with the packets of several connections kept.
+pub(crate) fn recording(
+    path: &Path,
+    filter: Option<&Filter>,
+    recorded: &[u64],
+    stop: &Stop,
+    take: Taker<'_>,
+) -> Result<(), Trouble> {
     read(path, Wanted { filter, recorded, tap: None }, stop, take)
 }
 
@@ -79,14 +90,14 @@ pub(crate) type Tap<'a> = &'a dyn Fn(Seen<'_>, Option<&Names>);
 
 /// Shows all packets of an input, which are not analysed: `take` gets empty results, one for each capture in it.
 pub(crate) fn tapped(path: &Path, stop: &Stop, tap: Tap<'_>, take: Taker<'_>) -> Result<(), Trouble> {
-    read(path, Wanted { filter: None, recorded: None, tap: Some(tap) }, stop, take)
+    read(path, Wanted { filter: None, recorded: &[], tap: Some(tap) }, stop, take)
 }
 
 /// What somebody wants of an input's packets.
 #[derive(Clone, Copy)]
 struct Wanted<'a> {
     filter: Option<&'a Filter>,
-    recorded: Option<u64>,
+    recorded: &'a [u64],
     tap: Option<Tap<'a>>,
 }
 
@@ -264,7 +275,7 @@ impl<'a> Gathering<'a> {
     fn new(run: &'a Run<'a>) -> Self {
         Self {
             run,
-            analyzer: Analyzer::recording(run.wanted.recorded),
+            analyzer: Analyzer::recording(run.wanted.recorded.iter().copied()),
             batch: Vec::with_capacity(Analyzer::BATCH),
             calls: calls::Gathering::new(),
             writes: Writes::default(),

@@ -13,6 +13,7 @@ mod drive;
 mod explain;
 mod fail_on;
 mod filter;
+mod hops;
 mod input;
 mod lab;
 mod link;

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use tcpwhy_diagnose::hops::Hops;
 use tcpwhy_diagnose::report::Source;
 use tcpwhy_report::json::Writer;
 use tcpwhy_report::plain::plain;
@@ -46,10 +47,15 @@ impl<W: Write> Printer<W> {
         writeln!(out, "{text}\n")
     }
 
-    pub(crate) fn finish(self) -> io::Result<()> {
+    /// Ends the report; `hops` are the conversations that its captures show on two hops, if there is anything to say of
+    /// such.
+    pub(crate) fn finish(self, hops: Option<&Hops>) -> io::Result<()> {
         match self {
-            Self::Terminal(mut out, _) => out.flush(),
-            Self::Json(writer) => writer.end().map(drop),
+            Self::Terminal(mut out, options) => {
+                hops.map_or(Ok(()), |hops| terminal::write_hops(&mut out, hops, &options))?;
+                out.flush()
+            }
+            Self::Json(writer) => writer.end_with(hops).map(drop),
         }
     }
 }

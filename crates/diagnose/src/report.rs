@@ -295,6 +295,9 @@ pub struct Evidence {
     pub time_ms: Ms,
     /// What this packet shows.
     pub note: String,
+    /// Of a finding about two captures: which of the report's captures has the packet, from 0; absent elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capture: Option<usize>,
 }
 
 /// One way to mend it.

@@ -7,6 +7,7 @@ use std::io::{self, Write};
 
 use serde::ser::{Serialize, Serializer};
 use serde_json::ser::Formatter;
+use tcpwhy_diagnose::hops::Hops;
 use tcpwhy_diagnose::report::{Capture, FORMAT, Finding, Source, WhatIf};
 
 use crate::plain::is_hidden;
@@ -46,8 +47,18 @@ impl<W: Write> Writer<W> {
     }
 
     /// Ends the report and hands the output back, flushed.
-    pub fn end(mut self) -> io::Result<W> {
-        self.out.write_all(b"]}\n")?;
+    pub fn end(self) -> io::Result<W> {
+        self.end_with(None)
+    }
+
+    /// The same; `hops` are the conversations that its captures show on two hops, if there is anything to say of such.
+    pub fn end_with(mut self, hops: Option<&Hops>) -> io::Result<W> {
+        self.out.write_all(b"]")?;
+        if let Some(hops) = hops {
+            self.out.write_all(b",\"hops\":")?;
+            compact(&mut self.out, hops)?;
+        }
+        self.out.write_all(b"}\n")?;
         self.out.flush()?;
         Ok(self.out)
     }

@@ -135,7 +135,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     };
     let found = diagnosis.skim().any(|finding| args.fail_on.iter().any(|name| name.matches(&finding)));
     let mut printer = Printer::new(output::stdout(), args.format, options)?;
-    output::unless_broken_pipe(printer.print(&diagnosis, None).and_then(|()| printer.finish()))?;
+    output::unless_broken_pipe(printer.print(&diagnosis, None).and_then(|()| printer.finish(None)))?;
     if let Some(reason) = broke_off {
         return Err(reason);
     }

@@ -148,15 +148,15 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         results.printer.heading("Without the fix:").context(UNWRITTEN)?;
         once(args, None, &mut results)?;
         // What the second run, which is cured, ends with is what counts.
-        results.found = false;
+        results.forget();
         results.printer.heading("With it:").context(UNWRITTEN)?;
     }
     let (code, saved) = once(args, args.fix, &mut results)?;
-    results.printer.finish().context(UNWRITTEN)?;
+    let found = results.finish(&Stop::default()).context(UNWRITTEN)?;
     if let Some(destination) = destination {
         destination.take(&saved)?;
     }
-    Ok(if code == 0 && results.found { FOUND } else { code }.into())
+    Ok(if code == 0 && found { FOUND } else { code }.into())
 }
 
 /// Runs the command and reports; the exit status, and what was recorded.

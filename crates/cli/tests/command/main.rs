@@ -2,11 +2,14 @@
 
 mod capture;
 mod exit_status;
+mod hops;
 mod output;
 mod plot;
 #[cfg(target_os = "linux")]
 mod prove;
 mod quoted;
+#[cfg(unix)]
+mod relay;
 mod run;
 #[cfg(target_os = "linux")]
 mod sockets;

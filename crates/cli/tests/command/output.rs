@@ -9,7 +9,7 @@ use crate::run::{Desk, Ran};
 const ESCAPE: char = '\x1b';
 
 #[track_caller]
-fn assert_valid(report: &serde_json::Value) {
+pub(crate) fn assert_valid(report: &serde_json::Value) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/report.schema.json");
     let schema = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let schema = serde_json::from_str(&schema).expect("the schema is JSON");

@@ -72,7 +72,12 @@ impl<'a> Affected<'a> {
 
     /// A packet of the worst connection as evidence.
     pub(crate) fn packet(&self, packet: u64, time: i64, note: &str) -> Evidence {
-        Evidence { packet, time_ms: ms(time.saturating_sub(self.origin).max(0)), note: note.to_owned() }
+        Evidence {
+            packet,
+            time_ms: ms(time.saturating_sub(self.origin).max(0)),
+            note: note.to_owned(),
+            capture: None,
+        }
     }
 
     /// The finding: about the one connection, or about the capture.

@@ -52,6 +52,7 @@ fn check(diagnosis: &Diagnosis, findings: &mut Vec<Finding>) {
             packet: steps.packet,
             time_ms: ms(at),
             note: format!("stamped {} earlier than the packet before it", human(steps.worst)),
+            capture: None,
         }],
         fixes: vec![Fix {
             title: "Judge the time before and after apart, or capture again".to_owned(),

@@ -21,6 +21,7 @@ mod nagle_hold;
 mod offloaded_segments;
 mod one_hole_per_rtt;
 mod one_sided_capture;
+mod relay_merge;
 mod rto_stall;
 mod rule;
 mod silly_window;
@@ -35,7 +36,7 @@ mod subject;
 mod syn_retry;
 mod tail_loss;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod uneven_cadence;
 mod windows;
 mod zero_window;
@@ -44,6 +45,7 @@ pub use rule::{Check, Rule};
 pub use subject::{Subject, counted, grouped};
 
 use crate::diagnosis::Diagnosis;
+use crate::hops::Passage;
 use crate::report::Finding;
 
 /// Every rule, by name.
@@ -66,6 +68,7 @@ pub static RULES: &[&Rule] = &[
     &offloaded_segments::OFFLOADED_SEGMENTS,
     &one_hole_per_rtt::ONE_HOLE_PER_RTT,
     &one_sided_capture::ONE_SIDED_CAPTURE,
+    &relay_merge::RELAY_MERGE,
     &rto_stall::RTO_STALL,
     &silly_window::SILLY_WINDOW,
     &slow_client::SLOW_CLIENT,
@@ -101,4 +104,13 @@ pub(crate) fn of_capture(diagnosis: &Diagnosis) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// What the rules find in one direction through a proxy; its hops are connections of these captures.
+pub(crate) fn of_passage(passage: &Passage<'_>, captures: [usize; 2], findings: &mut Vec<Finding>) {
+    for rule in RULES {
+        if let Check::Passage(check) = rule.check {
+            check(passage, captures, findings);
+        }
+    }
 }

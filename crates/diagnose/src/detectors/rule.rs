@@ -2,6 +2,7 @@
 
 use super::Subject;
 use crate::diagnosis::Diagnosis;
+use crate::hops::Passage;
 use crate::report::{Finding, Severity};
 
 /// One rule: its name, the text that `tcpwhy explain`, docs/rules/ and the JSON share, and its check.
@@ -24,6 +25,8 @@ pub enum Check {
     Connection(fn(&Subject<'_>, &mut Vec<Finding>)),
     /// The capture as a whole.
     Capture(fn(&Diagnosis, &mut Vec<Finding>)),
+    /// Each direction of a conversation that was seen on both sides of a proxy, and which captures these are.
+    Passage(fn(&Passage<'_>, [usize; 2], &mut Vec<Finding>)),
 }
 
 impl Rule {

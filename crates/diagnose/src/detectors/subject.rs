@@ -116,7 +116,7 @@ impl<'a> Subject<'a> {
 
     /// One packet as evidence.
     pub(crate) fn packet(&self, packet: u64, time: i64, note: String) -> Evidence {
-        Evidence { packet, time_ms: ms(time.saturating_sub(self.origin).max(0)), note }
+        Evidence { packet, time_ms: ms(time.saturating_sub(self.origin).max(0)), note, capture: None }
     }
 
     /// The worst cases of a tally as evidence: for each, a note on the packet before the wait, the one that

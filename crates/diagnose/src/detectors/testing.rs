@@ -1,13 +1,40 @@
 //! Test conversations in tcpdump's own notation, so that a firing case and its near miss read as what they are.
 
+use std::collections::HashMap;
+
 use tcpwhy_wire::text::{Item, Reader};
 
+use crate::hops::{Candidates, Hops, Place};
 use crate::report::{Finding, Source};
 use crate::{Analyzer, CaptureInfo, Diagnosis};
 
 /// Analyses one capture written as tcpdump prints it.
 pub(crate) fn diagnose(text: &str) -> Diagnosis {
-    let mut analyzer = Analyzer::new();
+    analyzed(text, Analyzer::new())
+}
+
+/// What captures show on both sides of proxies, one text each.
+pub(crate) fn hops(texts: &[&str]) -> Hops {
+    let all: Vec<Diagnosis> = texts.iter().map(|text| analyzed(text, Analyzer::recording(0..9))).collect();
+    let found = all.iter().enumerate().flat_map(|(capture, diagnosis)| diagnosis.hops(capture));
+    let candidates = Candidates::of(found.collect(), None);
+    let mut spoken = HashMap::new();
+    for (capture, diagnosis) in all.iter().enumerate() {
+        let of = |connection| Some((Place { capture, connection }, diagnosis.spoken(connection)?));
+        spoken.extend(candidates.wanted(capture).into_iter().filter_map(of));
+    }
+    Hops::of(candidates, &spoken)
+}
+
+/// A conversation as if its client were the proxy 10.0.0.2 and its server 10.0.0.3:90.
+pub(crate) fn behind(text: &str) -> String {
+    text.replace("10.0.0.2.80", "10.0.0.3.90")
+        .replace("10.0.0.1.", "10.0.0.2.")
+        .replace("Flags [S], seq 0", "Flags [S], seq 700")
+        .replace("Flags [S.], seq 0, ack 1", "Flags [S.], seq 900, ack 701")
+}
+
+fn analyzed(text: &str, mut analyzer: Analyzer) -> Diagnosis {
     let mut info = CaptureInfo { has_date: false, ..CaptureInfo::default() };
     for item in Reader::new(text.as_bytes()) {
         match item {

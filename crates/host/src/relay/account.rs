@@ -98,7 +98,7 @@ impl Path {
         let in_ms = |us: u32| f64::from(us) / 1e3;
         Self {
             rtt_ms: in_ms(info.rtt),
-            min_rtt_ms: (info.min_rtt != u32::MAX).then(|| in_ms(info.min_rtt)),
+            min_rtt_ms: info.min_rtt.map(in_ms),
             retransmits: info.retransmits.into(),
         }
     }

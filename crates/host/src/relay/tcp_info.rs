@@ -1,6 +1,11 @@
 //! What the kernel counted on one socket: the fields of `TCP_INFO` that a relay can use.
 
+#[cfg(target_os = "linux")]
+use tcpwhy_wire::sockets::State;
 use tokio::net::TcpStream;
+
+#[cfg(target_os = "linux")]
+use crate::sockets::state_and_info;
 
 /// The kernel's account of one socket.
 #[derive(Clone, Copy, Debug)]
@@ -13,10 +18,10 @@ pub(super) struct TcpInfo {
     pub(super) unsent: u32,
     /// Segments sent again, in all.
     pub(super) retransmits: u32,
-    /// The smoothed round trip, µs.
+    /// The smoothed round trip, µs; 0 before the first.
     pub(super) rtt: u32,
-    /// The shortest round trip, µs; `u32::MAX` before the first.
-    pub(super) min_rtt: u32,
+    /// The shortest round trip, µs; `None` before the first.
+    pub(super) min_rtt: Option<u32>,
     /// Segments with data that came, duplicates included.
     pub(super) data_segments_in: u32,
     /// Segments with data that left, retransmissions included.
@@ -30,70 +35,24 @@ impl TcpInfo {
     }
 }
 
-/// What the kernel says of a socket; `None` where it does not say that much.
+/// What the kernel says of a socket; `None` where it does not say that much (Linux before 4.6, other systems).
+#[cfg(target_os = "linux")]
 pub(super) fn of(socket: &TcpStream) -> Option<TcpInfo> {
-    #[cfg(target_os = "linux")]
-    return linux::of(socket);
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = socket;
-        None
-    }
+    let (state, info) = state_and_info(socket).ok()?;
+    let number = |field: Option<u64>| field.and_then(|field| u32::try_from(field).ok());
+    Some(TcpInfo {
+        is_closed: state == Some(State::Closed),
+        unacked: number(info.unacked)?,
+        unsent: number(info.not_sent)?,
+        retransmits: number(info.retransmissions)?,
+        rtt: number(info.rtt_us).unwrap_or(0),
+        min_rtt: number(info.min_rtt_us),
+        data_segments_in: number(info.data_segments_in)?,
+        data_segments_out: number(info.data_segments_out)?,
+    })
 }
 
-#[cfg(target_os = "linux")]
-mod linux {
-    use std::sync::OnceLock;
-
-    use nix::sys::socket::GetSockOpt;
-    use nix::{getsockopt_impl, sockopt_impl};
-    use tokio::net::TcpStream;
-
-    use super::TcpInfo;
-
-    /// `struct tcp_info` up to and with `tcpi_data_segs_out`: fields are only ever added behind it, and the kernel fills as
-    /// many bytes as are asked for (`tcp_get_info`, `include/uapi/linux/tcp.h`).
-    const LENGTH: usize = 160;
-    /// The first kernel whose `tcp_info` is that long.
-    const SINCE: (u32, u32) = (4, 6);
-    /// `TCP_CLOSE` of `include/net/tcp_states.h`.
-    const CLOSE: u8 = 7;
-
-    sockopt_impl!(
-        /// `TCP_INFO`, as bytes.
-        Bytes,
-        GetOnly,
-        libc::IPPROTO_TCP,
-        libc::TCP_INFO,
-        [u8; LENGTH]
-    );
-
-    pub(super) fn of(socket: &TcpStream) -> Option<TcpInfo> {
-        let bytes = is_long_enough().then(|| Bytes.get(socket).ok())??;
-        let at = |offset: usize| {
-            let field = bytes.get(offset..offset + 4).and_then(|field| field.try_into().ok());
-            field.map_or(0, u32::from_ne_bytes)
-        };
-        Some(TcpInfo {
-            is_closed: bytes[0] == CLOSE,
-            unacked: at(24),
-            rtt: at(68),
-            retransmits: at(100),
-            unsent: at(144),
-            min_rtt: at(148),
-            data_segments_in: at(152),
-            data_segments_out: at(156),
-        })
-    }
-
-    fn is_long_enough() -> bool {
-        static ANSWER: OnceLock<bool> = OnceLock::new();
-        *ANSWER.get_or_init(|| {
-            let name = rustix::system::uname();
-            let mut numbers =
-                name.release().to_str().unwrap_or_default().split(|c: char| !c.is_ascii_digit());
-            let mut next = || numbers.next()?.parse::<u32>().ok();
-            next().zip(next()).is_some_and(|version| version >= SINCE)
-        })
-    }
+#[cfg(not(target_os = "linux"))]
+pub(super) fn of(_: &TcpStream) -> Option<TcpInfo> {
+    None
 }

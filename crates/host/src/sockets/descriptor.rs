@@ -72,9 +72,16 @@ pub fn buffers(socket: impl AsFd) -> io::Result<Buffers> {
 ///
 /// It is no TCP socket.
 pub fn info(socket: impl AsFd) -> io::Result<Info> {
+    state_and_info(socket).map(|(_, info)| info)
+}
+
+/// The same with the connection's state; `None` for one that this program does not know.
+pub(crate) fn state_and_info(socket: impl AsFd) -> io::Result<(Option<State>, Info)> {
     let mut bytes = [0; TCP_INFO];
     let length = raw::option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;
-    Ok(Info::of_tcp_info(&bytes[..length.min(TCP_INFO)]))
+    let bytes = &bytes[..length.min(TCP_INFO)];
+    let state = bytes.first().and_then(|&number| State::of_linux(number));
+    Ok((state, Info::of_tcp_info(bytes)))
 }
 
 /// A number of the network namespace in which a socket was opened, unlike any other's (Linux 5.14 and newer).
@@ -95,10 +102,7 @@ pub fn describe(socket: impl AsFd) -> io::Result<Option<Found>> {
     if !is_inet || socket_protocol(socket)? != Some(ipproto::TCP) {
         return Ok(None);
     }
-    let mut bytes = [0; TCP_INFO];
-    let length = raw::option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;
-    let bytes = &bytes[..length.min(TCP_INFO)];
-    let Some(state) = bytes.first().and_then(|&number| State::of_linux(number)) else { return Ok(None) };
+    let (Some(state), info) = state_and_info(socket)? else { return Ok(None) };
     let local = address(getsockname(socket)?);
     // Not connected: no peer.
     let peer =
@@ -107,7 +111,7 @@ pub fn describe(socket: impl AsFd) -> io::Result<Option<Found>> {
     let mut found = TcpSocket::new(local.to_string(), peer.to_string(), state);
     found.uid = Some(status.st_uid);
     found.inode = Some(status.st_ino);
-    found.info = Info::of_tcp_info(bytes);
+    found.info = info;
     found.buffers = buffers(socket)?;
     found.options = options(socket)?;
     found.congestion_control = tcp_congestion(socket).ok();

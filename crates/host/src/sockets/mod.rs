@@ -16,6 +16,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use tcpwhy_wire::sockets::{Holder, TcpSocket};
 
 use crate::process::{self, Descriptor, Holders, Refused};
+pub(crate) use descriptor::state_and_info;
 pub use descriptor::{buffers, describe, info, options};
 pub use diag::Diag;
 

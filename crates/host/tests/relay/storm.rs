@@ -6,14 +6,19 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use fastrand::Rng;
+use rustix::process::{Resource, getrlimit};
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::{Running, anywhere, to};
 
-/// Connections, unless `TCPWHY_RELAY_CONNECTIONS` says otherwise.
-const CONNECTIONS: u64 = 500;
+/// Connections, unless `TCPWHY_RELAY_CONNECTIONS` says otherwise, or open files allow fewer.
+const CONNECTIONS: u64 = 2_000;
+/// Open files of one connection: the relay's two sockets, the client's and the target's.
+const FILES_EACH: u64 = 4;
+/// Open files of all else.
+const FILES: u64 = 100;
 /// Bytes that a side sends, at most.
 const LONGEST: u64 = 300_000;
 /// A test that hangs fails.
@@ -220,6 +225,8 @@ fn listener() -> TcpListener {
 fn nothing_is_lost() {
     let many = std::env::var("TCPWHY_RELAY_CONNECTIONS").ok();
     let many = many.map_or(CONNECTIONS, |many| many.parse().expect("a number"));
+    let allowed = getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
+    let many = many.min(allowed.saturating_sub(FILES) / FILES_EACH);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let listener = runtime.block_on(async { listener() });
     let running = Running::start(to(listener.local_addr().expect("an address")));

@@ -1,4 +1,6 @@
 //! A relay: what one side sends is read and written to the other, with a thread for each direction.
+//!
+//! Not the product's (`tcpwhy_host::relay`), since the experiments set the option on each of its sockets by itself.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

@@ -53,6 +53,17 @@ pub(super) fn write(
     verdict: &Verdict,
     printed: &mut Printed<'_>,
 ) -> io::Result<()> {
+    write_head(page, finding)?;
+    if !verdict.has_said(finding) {
+        page.hanging(BODY, &plain(&finding.summary))?;
+    }
+    printed.evidence(page, finding)?;
+    printed.fixes(page, finding)?;
+    printed.what_if(page, finding)
+}
+
+/// What it is, whose, and how much.
+pub(super) fn write_head(page: &mut Page<'_>, finding: &Finding) -> io::Result<()> {
     let (sign, style) = mark(finding.severity);
     let title = page.ink.paint(style, &format!("{sign} {}", finding.rule));
     let kind = match finding.severity {
@@ -61,13 +72,7 @@ pub(super) fn write(
         Severity::Note => "note · ",
     };
     page.hanging(&format!("  {title}  "), &format!("{}{}", page.ink.faint(kind), blamed(&finding.blame)))?;
-    page.items(BODY, &figures(finding))?;
-    if !verdict.has_said(finding) {
-        page.hanging(BODY, &plain(&finding.summary))?;
-    }
-    printed.evidence(page, finding)?;
-    printed.fixes(page, finding)?;
-    printed.what_if(page, finding)
+    page.items(BODY, &figures(finding))
 }
 
 /// One rule's findings on connections, in a line.
@@ -138,6 +143,17 @@ fn write_evidence(page: &mut Page<'_>, evidence: &[Evidence]) -> io::Result<()> 
     Ok(())
 }
 
+/// Ways to mend it, in order of preference.
+pub(super) fn write_fixes(page: &mut Page<'_>, fixes: &[Fix]) -> io::Result<()> {
+    let mut first = format!("{BODY}{}  ", page.ink.bold("fix"));
+    for (i, fix) in fixes.iter().enumerate() {
+        let title = page.ink.bold(&sentence(&plain(&fix.title)));
+        page.hanging(&format!("{first}{}. ", i + 1), &format!("{title} {}", plain(&fix.how)))?;
+        first = format!("{BODY}     ");
+    }
+    Ok(())
+}
+
 impl<'a> Printed<'a> {
     /// Nothing yet of `source`.
     pub(super) fn of(source: &'a dyn Source) -> Self {
@@ -167,16 +183,11 @@ impl<'a> Printed<'a> {
             return Ok(());
         }
         let here = Place { rule: finding.rule, connection: finding.connection };
-        let label = format!("{BODY}{}  ", page.ink.bold("fix"));
         if let Some((_, place)) = self.fixes.iter().find(|(fixes, _)| *fixes == finding.fixes) {
+            let label = format!("{BODY}{}  ", page.ink.bold("fix"));
             return page.hanging(&label, &format!("as for {} above", place.seen_from(here)));
         }
-        let mut first = label;
-        for (i, fix) in finding.fixes.iter().enumerate() {
-            let title = page.ink.bold(&sentence(&plain(&fix.title)));
-            page.hanging(&format!("{first}{}. ", i + 1), &format!("{title} {}", plain(&fix.how)))?;
-            first = format!("{BODY}     ");
-        }
+        write_fixes(page, &finding.fixes)?;
         self.fixes.push((finding.fixes.clone(), here));
         Ok(())
     }

@@ -3,6 +3,7 @@
 
 mod connection;
 mod finding;
+mod hops;
 mod ledger;
 mod survey;
 mod verdict;
@@ -16,6 +17,7 @@ use crate::page::{GLUE, Page, glued, shortened};
 use crate::plain::plain;
 use finding::Printed;
 pub(crate) use finding::mark;
+pub use hops::write_hops;
 pub use ledger::{bar_of, glyph};
 use survey::Survey;
 use verdict::Verdict;
@@ -47,9 +49,7 @@ pub fn write(out: &mut impl io::Write, source: &dyn Source, options: &Options) -
     let (survey, verdict) = surveyed(source, options.top);
     let page = &mut Page::new(out, options.width, options.color);
     if options.follows {
-        page.blank()?;
-        page.line(&page.ink.faint(&"═".repeat(page.width)))?;
-        page.blank()?;
+        rule_between(page)?;
     }
     verdict.write(page)?;
     page.blank()?;
@@ -68,6 +68,13 @@ pub fn write(out: &mut impl io::Write, source: &dyn Source, options: &Options) -
     }
     write_rest(page, &survey, options.top)?;
     write_hint(page, &survey, &verdict)
+}
+
+/// Sets what follows apart from the capture above.
+fn rule_between(page: &mut Page<'_>) -> io::Result<()> {
+    page.blank()?;
+    page.line(&page.ink.faint(&"═".repeat(page.width)))?;
+    page.blank()
 }
 
 /// The connections that [`write()`] shows in full, in this order, by their ids.

@@ -122,7 +122,12 @@ pub(crate) fn finding(
 fn evidence(cases: &[(u64, f64, &str)]) -> Vec<Evidence> {
     cases
         .iter()
-        .map(|(packet, ms, note)| Evidence { packet: *packet, time_ms: Ms(*ms), note: (*note).to_owned() })
+        .map(|(packet, ms, note)| Evidence {
+            packet: *packet,
+            time_ms: Ms(*ms),
+            note: (*note).to_owned(),
+            capture: None,
+        })
         .collect()
 }
 

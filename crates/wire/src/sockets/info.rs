@@ -82,6 +82,10 @@ pub struct Info {
     pub bytes_received: Option<u64>,
     /// Segments that came out of order.
     pub out_of_order: Option<u64>,
+    /// Segments with data that came, duplicates included.
+    pub data_segments_in: Option<u64>,
+    /// Segments with data that left, retransmissions included.
+    pub data_segments_out: Option<u64>,
 }
 
 /// `enum tcp_ca_state`.
@@ -171,6 +175,8 @@ impl Info {
             not_sent: kernel.u32(144),
             // All ones, likewise.
             min_rtt_us: kernel.u32(148).filter(|rtt| *rtt < u64::from(u32::MAX)),
+            data_segments_in: kernel.u32(152),
+            data_segments_out: kernel.u32(156),
             delivery_rate: kernel.u64(160),
             is_app_limited: kernel.u64(160).and(kernel.u8(7)).map(|bits| bits & 1 == 1),
             busy_us: kernel.u64(168),
@@ -238,5 +244,6 @@ mod tests {
         assert_eq!((info.not_sent, info.min_rtt_us, info.delivery_rate), (Some(144), Some(148), Some(160)));
         assert_eq!((info.busy_us, info.send_buffer_limited_us), (Some(168), Some(184)));
         assert_eq!((info.out_of_order, info.peer_window), (Some(224), Some(228)));
+        assert_eq!((info.data_segments_in, info.data_segments_out), (Some(152), Some(156)));
     }
 }
