@@ -20,8 +20,8 @@ const OLD_PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 pub(super) const INTERFACE_STATISTICS: u32 = 5;
 pub(super) const ENHANCED_PACKET: u32 = 6;
-/// Recorded calls. Types with the highest bit set are for local use (section 11.1); a custom block, which needs a Private
-/// Enterprise Number, would be shown as a packet by Wireshark, and shift the numbers of all behind it.
+/// Recorded calls. Types with the highest bit set are for local use ("Standardized Block Type Codes"); a custom block, which
+/// needs a Private Enterprise Number, would be shown as a packet by Wireshark, and shift the numbers of all behind it.
 pub(super) const CALLS: u32 = 0x8074_7779;
 
 pub(super) const BYTE_ORDER_MAGIC: [u8; 4] = 0x1a2b_3c4d_u32.to_be_bytes();
