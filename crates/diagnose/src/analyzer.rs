@@ -105,7 +105,12 @@ impl Analyzer {
                 }
             }
             for (number, packet) in batch.iter().enumerate() {
-                self.take(packet, tags[number], guesses[number]);
+                let Some(superseded) = self.take(packet, tags[number], guesses[number]) else { continue };
+                // The rest of the batch would still go to the old connection.
+                guesses
+                    .iter_mut()
+                    .filter(|guess| **guess == Some(superseded))
+                    .for_each(|guess| *guess = None);
             }
         }
     }
@@ -123,17 +128,17 @@ impl Analyzer {
         }
     }
 
-    fn take(&mut self, packet: &Packet, tag: u32, guess: Option<u32>) {
+    /// Takes a packet. The connection that ended because this packet begins another one between the same ends.
+    fn take(&mut self, packet: &Packet, tag: u32, guess: Option<u32>) -> Option<u32> {
         self.watch_clock(packet);
         let time = packet.time.clamp(self.epoch - FARTHEST, self.epoch + FARTHEST);
         let (key, from) = Key::of(packet);
-        let mut found = self.table.find(&key, tag, guess);
-        if let (Some(index), Transport::Tcp(tcp)) = (found, &packet.transport)
-            && self.table.get(index).connection.is_superseded_by(tcp)
-        {
-            found = None;
-        }
-        let Some(index) = found.or_else(|| self.insert(key, tag, time)) else { return };
+        let known = self.table.find(&key, tag, guess);
+        let superseded = known.filter(|index| {
+            packet.tcp().is_some_and(|tcp| self.table.get(*index).connection.is_superseded_by(tcp))
+        });
+        let found = if superseded.is_some() { None } else { known };
+        let index = found.or_else(|| self.insert(key, tag, time))?;
         let Record { connection, ledger } = self.table.get_mut(index);
         match &packet.transport {
             Transport::Tcp(tcp) => {
@@ -147,6 +152,7 @@ impl Analyzer {
             }
             Transport::Udp(udp) => connection.handle_datagram(packet.number, time, *udp, from, ledger),
         }
+        superseded
     }
 
     fn insert(&mut self, key: Key, tag: u32, time: i64) -> Option<u32> {

@@ -162,6 +162,31 @@ fn a_new_syn_on_the_same_ports_is_a_new_connection() {
 }
 
 #[test]
+fn a_new_syn_in_the_middle_of_a_batch_is_a_new_connection_too() {
+    // A client that uses its port again at once, as Linux does on loopback after a second: SYN, SYN-ACK, ACK and data.
+    let life = |number: u64, us: i64, isn: u32| {
+        let mut packets = [
+            segment(number, us, true, (isn, 0), 0),
+            segment(number + 1, us + 10, false, (500, isn + 1), 0),
+            segment(number + 2, us + 20, true, (isn + 1, 501), 0),
+            segment(number + 3, us + 30, true, (isn + 1, 501), 100),
+        ];
+        for (packet, flags) in packets.iter_mut().zip([TcpFlags::SYN, TcpFlags::SYN | TcpFlags::ACK]) {
+            let Transport::Tcp(tcp) = &mut packet.transport else { panic!("TCP") };
+            tcp.flags = TcpFlags(flags);
+        }
+        packets
+    };
+    let packets = [life(1, 0, 100), life(5, 2_000_000, 90_000), life(9, 4_000_000, 70_000)].concat();
+    assert!(packets.len() <= Analyzer::BATCH);
+    let mut analyzer = Analyzer::new();
+    analyzer.push(&packets);
+    let found: Vec<Connection> = analyzer.finish(CaptureInfo::default()).connections().collect();
+    let figures = found.iter().map(|one| (one.packets.to_server, one.packets.to_client, one.duration_ms.0));
+    assert_eq!(figures.collect::<Vec<_>>(), [(3, 1, 0.03); 3]);
+}
+
+#[test]
 fn a_syn_sent_again_is_the_same_connection_waiting_for_a_timer() {
     let text = line(0, CLIENT, "[S], seq 99, win 64240, options [mss 1460], length 0")
         + &line(1_000_000, CLIENT, "[S], seq 99, win 64240, options [mss 1460], length 0")
