@@ -226,18 +226,97 @@ fn findings_end_with_where() {
     assert!(words.join(" ").contains(&place), "{report}");
 }
 
+/// Runs a script under the recorder by the machine's Python. None, said aloud, where there is none or a version whose
+/// frames are not known.
+fn watch_script(name: &str, options: &[&str], arguments: &[&str]) -> Option<Ran> {
+    let python = Command::new("python3").args(["-c", "import sys; print(sys.version_info[1])"]).output();
+    let minor = python.ok().and_then(|out| String::from_utf8(out.stdout).ok()?.trim().parse::<u32>().ok());
+    if !minor.is_some_and(|minor| (8..=13).contains(&minor)) {
+        println!("skipped: no python3 from 3.8 to 3.13");
+        return None;
+    }
+    let script = programs().join(name);
+    let arguments = [&[script.to_str().expect("UTF-8")], arguments].concat();
+    Some(tcpwhy(options, Path::new("python3"), &arguments))
+}
+
+/// Lines of `lines.py` by what is marked there.
+fn marked(mark: &str) -> String {
+    let source = std::fs::read_to_string(programs().join("lines.py")).expect("a source");
+    let ends = format!("# {mark}");
+    let line = source.lines().position(|line| line.ends_with(&ends)).expect("the mark");
+    format!("lines.py:{} in ", line + 1)
+}
+
 #[test]
-fn cpythons_http_server_writes_its_answers_in_two_pieces() {
-    let Ok(version) = Command::new("python3").arg("-V").output() else {
-        println!("skipped: no python3");
+fn a_script_is_told_with_its_lines() {
+    let split = "send() call a message\n";
+    let script = |what: &str| watch_script("lines.py", &["--top", "1"], &[what]);
+    for (what, by) in [("answered", "answered"), ("thread", "Client.run"), ("forked", "forked")] {
+        let Some(ran) = script(what) else {
+            return;
+        };
+        assert_eq!((ran.status, ran.stdout.as_str()), (Some(0), "its own output\n"), "{}", ran.report);
+        assert_says(&ran, "1 message, as 6 + 3 + 3 bytes:\n");
+        assert_says(&ran, &format!("      {}first(), a {split}", marked("plain: first")));
+        assert_says(&ran, &format!("      {}second(), 2 send() calls a message\n", marked("plain: second")));
+        // Before 3.11 CPython does not know of a function what it is in.
+        let by = by.rsplit('.').next().unwrap_or(by);
+        assert!(ran.report.lines().any(|line| line.contains("called by answered") && line.contains(by)));
+    }
+    let Some(ran) = script("generator") else {
         return;
     };
-    assert!(version.status.success());
-    let script = programs().join("keep_alive.py");
-    let options = ["--top", "1"];
-    let ran = tcpwhy(&options, Path::new("python3"), &[script.to_str().expect("UTF-8")]);
+    for mark in ["generator: first", "generator: second"] {
+        assert_says(&ran, &format!("      {}pieces(), a {split}        ", marked(mark)));
+    }
+    assert_says(&ran, "called by generator");
+}
+
+#[test]
+fn a_coroutine_is_told_with_its_lines_through_the_library() {
+    let Some(ran) = watch_script("lines.py", &["--top", "1"], &["coroutine"]) else {
+        return;
+    };
+    assert_eq!((ran.status, ran.stdout.as_str()), (Some(0), "its own output\n"), "{}", ran.report);
+    for mark in ["coroutine: first", "coroutine: second"] {
+        assert_says(&ran, &format!("      {}coroutine(), through asyncio/streams.py:", marked(mark)));
+    }
+    // The library does that, on the way from this line.
+    assert_says(
+        &ran,
+        &format!("TCP_NODELAY set at {}coroutine(), through asyncio/", marked("coroutine: open")),
+    );
+}
+
+#[test]
+fn a_script_that_sets_nodelay_is_told_where() {
+    let Some(ran) = watch_script("lines.py", &["--top", "1"], &["late"]) else {
+        return;
+    };
+    let place = marked("late: nodelay");
+    assert_says(&ran, &format!("TCP_NODELAY set at {place}late(), but only after 3 writes\n"));
+}
+
+#[test]
+fn cpythons_http_server_writes_its_answers_in_two_pieces() {
+    let Some(ran) = watch_script("keep_alive.py", &["--top", "1"], &[]) else {
+        return;
+    };
     assert_eq!(ran.status, Some(0), "{}", ran.report);
     assert_says(&ran, "split-write: 10 of 10 messages");
-    assert_says(&ran, ", 2 send() calls a message");
+    let source = std::fs::read_to_string(programs().join("keep_alive.py")).expect("a source");
+    let told = |text: &str, library: &str| {
+        let line = 1 + source.lines().position(|line| line.contains(text)).expect("the text");
+        let begin = format!("      keep_alive.py:{line} in ");
+        let is_it = |told: &str| {
+            told.starts_with(&begin)
+                && told.contains(&format!("do_GET(), through {library}.py:"))
+                && told.ends_with("(), a send() call a message")
+        };
+        assert!(ran.report.lines().any(is_it), "{text} is not told in\n{}", ran.report);
+    };
+    told("self.end_headers()", "http/server");
+    told("self.wfile.write(", "socketserver");
     assert_says(&ran, "TCP_NODELAY never set on this socket, only on the other side's");
 }

@@ -110,7 +110,9 @@ pub(crate) fn describe(fd: c_int, cookie: u64) {
     let info = info(fd);
     let words =
         [cookie, local[0], local[1], local[2], peer[0], peer[1], peer[2], u64::from(info.mss), info.written];
-    log::with(|pen| pen.write(Record::Socket, u8::from(nodelay != 0), &words, &[]));
+    if log::with(|pen| pen.write(Record::Socket, u8::from(nodelay != 0), &words, &[])).is_none() {
+        log::miss();
+    }
 }
 
 type NameOf = unsafe extern "C" fn(c_int, *mut c_void, *mut u32) -> c_int;

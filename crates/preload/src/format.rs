@@ -28,6 +28,12 @@ pub mod header {
     pub const MODULES: usize = 5;
     /// Programs that attached: one a process, and one more for each that it executed.
     pub const PROGRAMS: usize = 6;
+    /// Stacks of scripts numbered so far.
+    pub const SCRIPTS: usize = 7;
+    /// Functions of scripts numbered so far.
+    pub const CODES: usize = 8;
+    /// Words that the header has.
+    pub const WORDS: usize = 9;
 }
 
 /// What a record is. The words that follow its first one:
@@ -35,8 +41,8 @@ pub mod header {
 #[repr(u8)]
 pub enum Record {
     /// start (ns since the epoch), took (ns), socket's cookie, bytes asked for, result (negative: an error number),
-    /// descriptor and number of the stack (0: none) in its upper half, flags. The second byte of the first word is the
-    /// [`Kind`](super::kind::Kind).
+    /// descriptor and number of the stack (0: none) in its upper half, flags and number of the script's stack (0: none) in
+    /// their upper half. The second byte of the first word is the [`Kind`](super::kind::Kind).
     Call = 1,
     /// cookie, family of local address and port (network order) in bits 16 to 31, address (two words), the same three of
     /// the peer, largest segment that is sent, bytes sent so far. The second byte of the first word is `TCP_NODELAY`.
@@ -45,4 +51,9 @@ pub enum Record {
     Stack = 3,
     /// number, then the file's path, padded with zeros.
     Module = 4,
+    /// number, then a word a frame of a script, innermost first: number of its function (0: none) in the upper half, and
+    /// line (0: none).
+    Script = 5,
+    /// number, then the name of the file that a script's function is in, a zero, and its own, padded with zeros; in UTF-8.
+    Code = 6,
 }

@@ -6,12 +6,14 @@
 
 use core::ffi::{c_int, c_long, c_uint, c_void};
 
+mod cpython;
 mod fds;
 mod fix;
 pub mod format;
 #[path = "../../wire/src/calls/kind.rs"]
 pub mod kind;
 mod log;
+mod python;
 mod stack;
 mod sys;
 
@@ -63,6 +65,14 @@ struct Begun {
     frame: usize,
 }
 
+/// The numbers of the stacks that made a call, 0 where there are none: of the program's functions, and of the script that
+/// it runs.
+#[derive(Clone, Copy, Default)]
+struct Who {
+    stack: u32,
+    script: u32,
+}
+
 impl Begun {
     /// With the stack, to be called in the hook itself.
     #[inline(always)]
@@ -82,26 +92,40 @@ impl Begun {
         if cookie == 0 {
             return call();
         }
+        let who = self.who();
         let start = sys::now();
         let result = call();
-        self.record(cookie, start, asked, result);
+        self.record(cookie, start, who, asked, result);
         result
+    }
+
+    /// Asked for on the way into a call: see [`python::number`].
+    #[inline(always)]
+    fn who(self) -> Who {
+        if self.frame == 0 || !stack::wanted() {
+            return Who::default();
+        }
+        log::with(|pen| Who { stack: stack::number(pen, self.frame), script: python::number(pen) })
+            .unwrap_or_default()
     }
 
     /// `asked` is looked at only where the kernel accepted the arguments.
     #[inline(always)]
-    fn record(self, cookie: u64, start: u64, asked: impl FnOnce() -> u64, result: isize) {
+    fn record(self, cookie: u64, start: u64, who: Who, asked: impl FnOnce() -> u64, result: isize) {
         let end = sys::now();
-        log::with(|pen| {
+        let written = log::with(|pen| {
             let result = if result < 0 { -i64::from(sys::errno()) } else { result as i64 };
             const EFAULT: i64 = -14;
             let asked = if result == EFAULT { 0 } else { asked() };
-            let stack = stack::number(pen, self.frame);
-            let place = u64::from(self.fd as u32) | u64::from(stack) << 32;
+            let place = u64::from(self.fd as u32) | u64::from(who.stack) << 32;
+            let flags = self.flags | u64::from(who.script) << 32;
             let took = end.saturating_sub(start);
-            let words = [start, took, cookie, asked, result as u64, place, self.flags];
+            let words = [start, took, cookie, asked, result as u64, place, flags];
             pen.write(Record::Call, self.call as u8, &words, &[]);
         });
+        if written.is_none() {
+            log::miss();
+        }
     }
 
     #[inline(always)]
@@ -231,11 +255,12 @@ fn many(begun: Begun, first: *mut c_void, call: impl FnOnce() -> c_int) -> c_int
     if cookie == 0 {
         return call();
     }
+    let who = begun.who();
     let start = sys::now();
     let count = call();
     // SAFETY: the kernel took that many.
     let (wanted, done) = unsafe { sys::messages(first, listed(count)) };
-    begun.record(cookie, start, || wanted, if count < 0 { -1 } else { done as isize });
+    begun.record(cookie, start, who, || wanted, if count < 0 { -1 } else { done as isize });
     count
 }
 
@@ -246,9 +271,10 @@ fn connecting(begun: Begun, call: impl FnOnce() -> c_int) -> c_int {
         return call();
     }
     fix::at_birth(begun.fd);
+    let who = begun.who();
     let start = sys::now();
     let result = call();
-    begun.record(cookie, start, || 0, result as isize);
+    begun.record(cookie, start, who, || 0, result as isize);
     let errno = sys::errno();
     if result == 0 || errno == sys::EINPROGRESS {
         fds::describe(begun.fd, cookie);
@@ -262,13 +288,14 @@ fn accepting(begun: Begun, call: impl FnOnce() -> c_int) -> c_int {
     if !log::attached() {
         return call();
     }
+    let who = begun.who();
     let start = sys::now();
     let fd = call();
     if fd >= 0 {
         let cookie = fds::learn(fd);
         if cookie != 0 {
             fix::at_birth(fd);
-            Begun { fd, ..begun }.record(cookie, start, || 0, fd as isize);
+            Begun { fd, ..begun }.record(cookie, start, who, || 0, fd as isize);
         }
     }
     fd
@@ -289,13 +316,14 @@ fn setting(
     if fix::keeps(begun.fd, (level, name), (value, len)) {
         return 0;
     }
+    let who = begun.who();
     let start = sys::now();
     let result = call();
     let is_number = len as usize >= size_of::<c_int>() && !value.is_null();
     // SAFETY: the kernel has read that many bytes there, unless it refused; a pointer that it refused is not followed.
     let value = if is_number && result == 0 { unsafe { value.cast::<c_int>().read_unaligned() } } else { 0 };
     let option = u64::from(level as u32) << 32 | u64::from(name as u32);
-    Begun { flags: u64::from(value as u32), ..begun }.record(cookie, start, || option, result as isize);
+    Begun { flags: u64::from(value as u32), ..begun }.record(cookie, start, who, || option, result as isize);
     result
 }
 
@@ -317,7 +345,7 @@ fn closing(fd: c_int, call: impl FnOnce() -> c_int) -> c_int {
     fds::forget(fd);
     let start = sys::now();
     let result = call();
-    Begun::plain(Kind::Close, fd, 0).record(cookie, start, || 0, result as isize);
+    Begun::plain(Kind::Close, fd, 0).record(cookie, start, Who::default(), || 0, result as isize);
     result
 }
 

@@ -5,7 +5,7 @@ use core::ffi::c_int;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::format::{CHUNK, CHUNK_HEADER, MAGIC, Record, header};
-use crate::{fix, stack, sys};
+use crate::{fix, python, stack, sys};
 
 const O_RDWR_CLOEXEC: c_int = 0o2_000_002;
 const SEEK_END: c_int = 2;
@@ -84,6 +84,9 @@ fn try_attach() -> Option<()> {
         MEMORY.store(memory.cast(), Ordering::Release);
     }
     stack::read_environment();
+    if stack::wanted() {
+        python::look();
+    }
     fix::read_environment();
     word(header::PROGRAMS)?.fetch_add(1, Ordering::Relaxed);
     Some(())
@@ -132,24 +135,31 @@ pub(crate) fn borrowed() -> bool {
     owner() != unsafe { sys::getpid() } as u32
 }
 
-/// Runs `record` with the pen of this thread, unless that is in use, and leaves `errno` alone.
+/// Runs `record` with the pen of this thread, and leaves `errno` alone. None where nobody records, or the pen is in use.
 #[inline(always)]
-pub(crate) fn with(record: impl FnOnce(&Pen)) {
+pub(crate) fn with<T>(record: impl FnOnce(&Pen) -> T) -> Option<T> {
     if !attached() {
-        return;
+        return None;
     }
     let errno = sys::errno();
-    THREAD.with(|thread| {
+    let done = THREAD.with(|thread| {
         if thread.busy.replace(true) {
-            if let Some(word) = word(header::INTERRUPTED) {
-                word.fetch_add(1, Ordering::Relaxed);
-            }
-            return;
+            return None;
         }
-        record(&Pen { thread });
+        let done = record(&Pen { thread });
         thread.busy.set(false);
+        Some(done)
     });
     sys::set_errno(errno);
+    done
+}
+
+/// Counts a call of a signal handler that interrupted the recorder.
+#[cold]
+pub(crate) fn miss() {
+    if let Some(word) = word(header::INTERRUPTED) {
+        word.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 /// The right to write to this thread's chunk.

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::format::{Record, header};
 use crate::log::{self, Pen};
-use crate::sys;
+use crate::{python, sys};
 
 /// Frames kept of a stack.
 const DEPTH: usize = 32;
@@ -20,6 +20,8 @@ const MODULES: usize = 512;
 const PATIENCE: u32 = 2000;
 const LONGEST_PATH: usize = 4096;
 const AT_PHDR: usize = 3;
+/// What CPython's greenlet, by which gevent and eventlet run, calls its library.
+const GREENLETS: [&[u8]; 2] = [b"_greenlet.", b"greenlet."];
 /// Low bits of a frame that are its offset in the module.
 const OFFSET: u64 = (1 << 48) - 1;
 
@@ -71,6 +73,12 @@ pub(crate) fn read_environment() {
     WANTED.store(!none, Ordering::Relaxed);
 }
 
+/// Whether any stack is.
+#[inline(always)]
+pub(crate) fn wanted() -> bool {
+    WANTED.load(Ordering::Relaxed)
+}
+
 /// In a new process, whose only thread cannot hold the lock.
 pub(crate) fn unlock() {
     LOCKED.store(false, Ordering::Relaxed);
@@ -101,7 +109,7 @@ pub(crate) fn frame() -> usize {
 /// The number of the stack above a hook's frame; 0 where none is wanted or there is no room.
 #[inline(always)]
 pub(crate) fn number(pen: &Pen<'_>, frame: usize) -> u32 {
-    if frame == 0 || !WANTED.load(Ordering::Relaxed) {
+    if frame == 0 || !wanted() {
         return 0;
     }
     // SAFETY: the hook's frame, whose return address lies above the saved frame pointer.
@@ -223,7 +231,9 @@ fn write_module(pen: &Pen<'_>, known: &Known, name: *const c_char) {
         return;
     }
     // SAFETY: the loader's name for the module, which ends with a zero.
-    let name = unsafe { core::ffi::CStr::from_ptr(name) }.to_bytes();
+    let name = unsafe { core::ffi::CStr::from_ptr(name) };
+    python::look_in(name);
+    let name = name.to_bytes();
     pen.write(Record::Module, 0, &words, &name[..name.len().min(LONGEST_PATH)]);
 }
 
@@ -270,7 +280,7 @@ extern "C" fn step(context: *mut c_void, walk: *mut c_void) -> c_int {
         return GO_ON;
     }
     let seen = &mut walk.seen;
-    if address == 0 || seen.depth == DEPTH {
+    if address == 0 || seen.depth == DEPTH || begins_a_greenlet(address) {
         return END;
     }
     let Some(distance) = distance(walk.frame, stack, address) else {
@@ -280,6 +290,23 @@ extern "C" fn step(context: *mut c_void, walk: *mut c_void) -> c_int {
     seen.distance[seen.depth] = distance;
     seen.depth += 1;
     GO_ON
+}
+
+/// Whether a greenlet begins there: above its first function, which is in greenlet's library, lies what other greenlets
+/// have left on the same stack, and the unwinder would follow whatever that is.
+fn begins_a_greenlet(address: usize) -> bool {
+    let mut info = core::mem::MaybeUninit::<sys::DlInfo>::zeroed();
+    // SAFETY: as in `place`; the name ends with a zero.
+    let path = unsafe {
+        let found = sys::dladdr(address as *const c_void, info.as_mut_ptr());
+        let info = info.assume_init();
+        if found == 0 || info.name.is_null() {
+            return false;
+        }
+        core::ffi::CStr::from_ptr(info.name).to_bytes()
+    };
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    GREENLETS.iter().any(|library| name.starts_with(library))
 }
 
 /// How far above the hook's frame a return address lies: on x86-64 just below where its caller's stack ended.

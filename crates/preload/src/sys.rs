@@ -21,6 +21,8 @@ pub(crate) const EINPROGRESS: c_int = 115;
 pub(crate) const ENOSYS: c_int = 38;
 const CLOCK_REALTIME: c_int = 0;
 const RTLD_NEXT: *mut c_void = -1_isize as *mut c_void;
+pub(crate) const RTLD_LAZY: c_int = 1;
+pub(crate) const RTLD_NOLOAD: c_int = 4;
 #[cfg(target_arch = "x86_64")]
 const SYS_GETTID: c_long = 186;
 #[cfg(not(target_arch = "x86_64"))]
@@ -65,6 +67,8 @@ pub(crate) struct DlInfo {
 
 unsafe extern "C" {
     fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn dlerror() -> *const c_char;
+    pub(crate) fn dlopen(path: *const c_char, flags: c_int) -> *mut c_void;
     fn __errno_location() -> *mut c_int;
     fn clock_gettime(clock: c_int, time: *mut Timespec) -> c_int;
     fn syscall(number: c_long, ...) -> c_long;
@@ -138,6 +142,20 @@ impl Real {
         }
         Some(at)
     }
+}
+
+/// A symbol of a library; of all that are loaded where `library` is null.
+pub(crate) fn symbol(library: *mut c_void, name: &core::ffi::CStr) -> Option<*mut c_void> {
+    // SAFETY: the name ends with a zero, and a handle that `dlopen` gave stays open. That there is no such symbol is
+    // nothing that the program should find when it asks for its own errors.
+    let at = unsafe {
+        let at = dlsym(library, name.as_ptr());
+        if at.is_null() {
+            dlerror();
+        }
+        at
+    };
+    (!at.is_null()).then_some(at)
 }
 
 #[inline(always)]

@@ -5,6 +5,7 @@ mod json;
 mod located;
 mod messages;
 pub(crate) mod save;
+mod scripts;
 mod sockets;
 mod stacks;
 mod text;

@@ -2,6 +2,7 @@
 
 use tcpwhy_wire::calls::{Kind, Place};
 
+use super::scripts::{self, Origin, origin};
 use super::sockets::{Nodelay, Watched};
 use super::{NODELAY, Recorded};
 
@@ -11,14 +12,25 @@ const FOREIGN: [&str; 3] = ["/rustc/", "/usr/include/", "/usr/lib/"];
 /// Characters told of a function's name.
 const LONGEST_NAME: usize = 60;
 
+/// Where a call was made.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Site {
+    /// The line to change: `server.c:118 in flush_chain()`.
+    pub(super) text: String,
+    /// What it called and that called on, to the interpreter's own call, where it is a script's; the text names the first in
+    /// a library.
+    pub(super) through: Vec<String>,
+    /// Functions that it was called by, innermost first.
+    pub(super) callers: Vec<String>,
+}
+
 impl Recorded {
-    /// Where to send somebody who wants to change a call: `server.c:118 in flush_chain()`, and who called that.
-    pub(super) fn site(&self, stack: u32) -> Option<(String, Vec<&str>)> {
+    /// Where to send somebody who wants to change a call; a script's line, where a script was run.
+    pub(super) fn site(&self, stack: u32) -> Option<Site> {
         let places: Vec<&Place> = self.reader.stack(stack).collect();
-        let at = places.iter().position(|place| is_own(place)).unwrap_or(0);
-        let (place, callers) = places.get(at..)?.split_first()?;
-        let names = callers.iter().map(|place| short(&place.function)).filter(|name| !name.is_empty());
-        Some((text(place), names.collect()))
+        let script = places.iter().position(|place| place.script).unwrap_or(places.len());
+        let (native, lines) = places.split_at(script);
+        if lines.is_empty() { native_site(native) } else { Some(script_site(native, lines)) }
     }
 
     /// Where a socket is written to, and what became of its `TCP_NODELAY`.
@@ -42,7 +54,7 @@ impl Recorded {
             format!("{calls} {name}() calls a message")
         };
         match self.site(stack) {
-            Some((site, _)) => format!("{site}, {calls}"),
+            Some(site) => format!("{}, {calls}", site.text),
             None => format!("{calls}, whose stack was not kept"),
         }
     }
@@ -50,7 +62,7 @@ impl Recorded {
     /// What became of a socket's `TCP_NODELAY`, in words.
     pub(super) fn nodelay_text(&self, socket: &Watched) -> String {
         let at = |stack| {
-            self.site(stack).map_or_else(|| "a call whose stack was not kept".to_owned(), |(site, _)| site)
+            self.site(stack).map_or_else(|| "a call whose stack was not kept".to_owned(), |site| site.text)
         };
         match socket.nodelay() {
             Nodelay::Off { stack } => format!("TCP_NODELAY switched off at {}", at(stack)),
@@ -71,10 +83,42 @@ impl Recorded {
     }
 }
 
+/// The innermost line of the program's own, else its innermost function.
+fn native_site(places: &[&Place]) -> Option<Site> {
+    let at = places.iter().position(|place| is_own(place)).unwrap_or(0);
+    let (place, callers) = places.get(at..)?.split_first()?;
+    let names = callers.iter().map(|place| short(&place.function)).filter(|name| !name.is_empty());
+    Some(Site { text: text(place), through: Vec::new(), callers: names.map(str::to_owned).collect() })
+}
+
+/// The innermost line outside the standard library, and what the interpreter made of it.
+fn script_site(native: &[&Place], lines: &[&Place]) -> Site {
+    // In a program of the standard library alone, its innermost line says most.
+    let at = lines.iter().position(|line| origin(line) != Origin::Standard).unwrap_or(0);
+    let (inner, rest) = lines.split_at(at);
+    let Some((line, callers)) = rest.split_first() else {
+        return Site::default();
+    };
+    let mut text = scripts::text(line);
+    if let Some(entered) = inner.last() {
+        text = format!("{text}, through {}", scripts::text(entered));
+    }
+    let own = callers.iter().find(|line| origin(line) == Origin::Program);
+    if let Some(own) = own.filter(|_| origin(line) == Origin::Package) {
+        text = format!("{text}, called from {}", scripts::text(own));
+    }
+    let names = inner.iter().rev().skip(1).map(|line| scripts::name(line));
+    Site {
+        text,
+        through: names.chain(native_site(native).map(|native| native.text)).collect(),
+        callers: callers.iter().map(|line| scripts::name(line)).collect(),
+    }
+}
+
 /// Whether somebody can be sent there.
 fn is_own(place: &Place) -> bool {
     let has_line = !place.file.is_empty() && place.line > 0;
-    has_line && (place.script || !FOREIGN.iter().any(|start| place.file.starts_with(start)))
+    has_line && !FOREIGN.iter().any(|start| place.file.starts_with(start))
 }
 
 /// `server.c:118 in flush_chain()`, or as much of it as is known.
@@ -93,7 +137,7 @@ fn text(place: &Place) -> String {
 }
 
 /// C++ names can be pages long.
-fn short(name: &str) -> &str {
+pub(super) fn short(name: &str) -> &str {
     let end = name.char_indices().nth(LONGEST_NAME).map_or(name.len(), |(at, _)| at);
     &name[..end]
 }

@@ -8,6 +8,7 @@ use tcpwhy_wire::calls::About;
 
 use super::messages::MOST_SIZES;
 use super::sockets::{Group, Pattern};
+use super::stacks::Site;
 use super::{Recorded, SPLIT_WRITE, Watched};
 
 /// Groups of messages told of a socket.
@@ -94,14 +95,22 @@ impl Recorded {
         writeln!(out, "    {}, as {} bytes:", count(group.messages, "message"), sizes.join(" + "))?;
         for (stack, kind, calls) in pattern {
             writeln!(out, "      {}", plain(&self.calls_at(*stack, *kind, *calls)))?;
-            let callers = self.site(*stack).map(|(_, callers)| callers).unwrap_or_default();
-            if !callers.is_empty() {
-                let callers: Vec<_> = callers.into_iter().take(MOST_CALLERS).map(plain).collect();
-                writeln!(out, "        called by {}", callers.join(" < "))?;
-            }
+            let Site { through, callers, .. } = self.site(*stack).unwrap_or_default();
+            // Of either, those next to the call are told.
+            let skipped = through.len().saturating_sub(MOST_CALLERS);
+            print_names("through", &through[skipped..], " > ", out)?;
+            print_names("called by", &callers[..callers.len().min(MOST_CALLERS)], " < ", out)?;
         }
         Ok(())
     }
+}
+
+fn print_names(what: &str, names: &[String], between: &str, out: &mut impl Write) -> io::Result<()> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<_> = names.iter().map(|name| plain(name)).collect();
+    writeln!(out, "        {what} {}", names.join(between))
 }
 
 fn title(socket: &Watched) -> String {

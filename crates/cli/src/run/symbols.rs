@@ -8,14 +8,33 @@ use addr2line::Loader;
 use object::{Object, ObjectSegment, ReadCache};
 use tcpwhy_wire::calls::{Frame, Place, Recording};
 
+/// How the names of CPython's functions that run a script's begin.
+const RUNS_SCRIPT: &str = "_PyEval_";
+
 /// Finds the places of all stacks of a recording, on this machine and now: its programs may be gone tomorrow.
 pub(super) fn resolve(recording: &mut Recording) {
     let mut symbols = Symbols { recording, files: BTreeMap::new(), known: BTreeMap::new() };
     let stacks = recording.stacks.iter();
     let places = stacks.map(|(number, frames)| {
-        (*number, frames.iter().flat_map(|frame| symbols.places(*frame)).collect::<Vec<_>>())
+        let native = frames.iter().flat_map(|frame| symbols.places(*frame)).collect::<Vec<_>>();
+        let script = recording.scripts.get(number).map_or(&[][..], Vec::as_slice);
+        (*number, with_script(native, script))
     });
     recording.places = places.collect();
+}
+
+/// Puts a script's lines where the interpreter runs them. Its own functions further out make no calls: they run the script.
+fn with_script(mut places: Vec<Place>, script: &[Place]) -> Vec<Place> {
+    if script.is_empty() {
+        return places;
+    }
+    let runs = places.iter().position(|place| place.function.starts_with(RUNS_SCRIPT));
+    // Without symbols, what made the call is known all the same.
+    let at = runs.unwrap_or(1).min(places.len());
+    let module = places.get(at).or(places.last()).map(|place| place.module.clone()).unwrap_or_default();
+    places.truncate(at);
+    places.extend(script.iter().map(|line| Place { module: module.clone(), ..line.clone() }));
+    places
 }
 
 /// The files of a recording.

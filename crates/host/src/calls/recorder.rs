@@ -41,7 +41,7 @@ impl Recorder {
     pub fn new() -> io::Result<Self> {
         let mut memory = File::from(memfd_create("tcpwhy-calls", MemfdFlags::CLOEXEC)?);
         memory.set_len(ROOM)?;
-        let mut words = [0_u64; header::PROGRAMS + 1];
+        let mut words = [0_u64; header::WORDS];
         words[header::MAGIC] = MAGIC;
         for word in words {
             memory.write_all(&word.to_ne_bytes())?;

@@ -81,6 +81,8 @@ pub struct Recording {
     pub stacks: BTreeMap<u32, Vec<Frame>>,
     /// The files that frames are in.
     pub modules: BTreeMap<u16, PathBuf>,
+    /// The lines of the scripts that interpreters on stacks were running, by the stack's number, innermost first.
+    pub scripts: BTreeMap<u32, Vec<Place>>,
     /// The same stacks as functions and lines, innermost first, once somebody has looked them up.
     pub places: BTreeMap<u32, Vec<Place>>,
     /// How it was made.
