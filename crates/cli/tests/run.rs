@@ -178,6 +178,23 @@ fn a_program_may_close_every_descriptor() {
 }
 
 #[test]
+#[cfg(target_arch = "x86_64")]
+fn a_stack_ends_where_a_greenlet_begins() {
+    let folder = TempDir::new().expect("a temporary folder");
+    // The library's name is what it is known by.
+    let library = folder.path().join("_greenlet.so");
+    let flags = ["-DLIBRARY", "-shared", "-fPIC", "-fno-omit-frame-pointer"];
+    std::fs::rename(compiled(&folder, "greenlet", &flags), &library).expect("a file of its own");
+    let program = compiled(&folder, "greenlet", &["-ldl"]);
+    let ran = tcpwhy(&[], &program, &[library.to_str().expect("UTF-8")]);
+    assert_eq!(ran.status, Some(0), "{}", ran.report);
+    for text in ["hello ", "world"] {
+        let line = line_of("greenlet", text);
+        assert_says(&ran, &format!("greenlet.c:{line} in running(), a send() call a message\n"));
+    }
+}
+
+#[test]
 fn signals_are_handed_on_and_threads_can_be_cancelled() {
     let ran = watch("signals", &[], &[]);
     assert_eq!(ran.status, Some(41), "{}", ran.report);

@@ -4,7 +4,7 @@ use tcpwhy_wire::calls::Place;
 
 use super::stacks::short;
 
-/// What CPython calls the code outside all functions.
+/// What Python calls the code outside all functions.
 const OUTSIDE: &str = "<module>";
 /// Stands between a function's name and those of what is defined in it.
 const LOCALS: &str = "<locals>.";

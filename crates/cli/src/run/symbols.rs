@@ -8,7 +8,7 @@ use addr2line::Loader;
 use object::{Object, ObjectSegment, ReadCache};
 use tcpwhy_wire::calls::{Frame, Place, Recording};
 
-/// How the names of CPython's functions that run a script's begin.
+/// How the names of those of Python's own functions begin that run a script's.
 const RUNS_SCRIPT: &str = "_PyEval_";
 
 /// Finds the places of all stacks of a recording, on this machine and now: its programs may be gone tomorrow.
