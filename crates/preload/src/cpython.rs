@@ -1,13 +1,13 @@
-//! How CPython keeps the frames of a thread, and what is read of them.
+//! How `CPython` keeps the frames of a thread, and what is read of them.
 //!
 //! A thread's frames do not change while it is in a call of the C library, with the interpreter's lock or without it, and
-//! each holds its code object alive. CPython relies on that itself: `sys._current_frames()` walks the frames of threads
+//! each holds its code object alive. `CPython` relies on that itself: `sys._current_frames()` walks the frames of threads
 //! that are blocked in a call. So the thread itself may read them then, as long as its state is there
 //! ([`super::python`] sees to that).
 //!
 //! The offsets are those of the headers `cpython/pystate.h`, `frameobject.h` (to 3.10), `internal/pycore_frame.h` (from
-//! 3.11), `code.h` and `unicodeobject.h` of 64-bit builds. A minor version keeps them from its first final release on; free-threaded
-//! builds, which have others, are told by their version.
+//! 3.11), `code.h` and `unicodeobject.h` of 64-bit builds, the same with and without `Py_DEBUG`. A minor version keeps them
+//! from its first final release on; free-threaded builds, which have others, are told by their version.
 
 use core::ffi::CStr;
 

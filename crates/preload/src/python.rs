@@ -1,4 +1,4 @@
-//! The script's own stack, where the program is CPython: recognised again by its frames' code objects and positions.
+//! The script's own stack, where the program is `CPython`: recognised again by its frames' code objects and positions.
 
 use core::cell::UnsafeCell;
 use core::ffi::{CStr, c_char, c_int, c_void};

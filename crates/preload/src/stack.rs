@@ -20,7 +20,7 @@ const MODULES: usize = 512;
 const PATIENCE: u32 = 2000;
 const LONGEST_PATH: usize = 4096;
 const AT_PHDR: usize = 3;
-/// What CPython's greenlet, by which gevent and eventlet run, calls its library.
+/// What greenlet, by which Python's gevent and eventlet run, calls its library.
 const GREENLETS: [&[u8]; 2] = [b"_greenlet.", b"greenlet."];
 /// Low bits of a frame that are its offset in the module.
 const OFFSET: u64 = (1 << 48) - 1;
