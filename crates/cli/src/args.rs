@@ -106,6 +106,9 @@ pub(crate) enum Verb {
     /// Run a program and say which of its lines TCP waits for
     #[cfg(target_os = "linux")]
     Run(run::Args),
+    /// Record running programs and say which of their lines TCP waits for
+    #[cfg(target_os = "linux")]
+    Record(run::record::Args),
     /// Prove what TCP_NODELAY does for a running program
     #[command(long_about = prove::LONG_ABOUT)]
     Prove(prove::Args),

@@ -59,6 +59,8 @@ fn main() -> ExitCode {
         Some(Verb::Live(args)) => live::run(args),
         #[cfg(target_os = "linux")]
         Some(Verb::Run(args)) => run::run(args),
+        #[cfg(target_os = "linux")]
+        Some(Verb::Record(args)) => run::record::run(args),
         Some(Verb::Relay(args)) => relay::run(args),
         Some(Verb::Simulate(args)) => simulate::run(args),
         Some(Verb::Completions(args)) => completions::run(args),

@@ -213,7 +213,15 @@ fn programs_that_cannot_be_watched_are_named() {
     let program = compiled(&folder, "closes", &["-static"]);
     let ran = tcpwhy(&[], &program, &[]);
     assert_eq!(ran.status, Some(0), "{}", ran.report);
-    assert_says(&ran, "closes is statically linked: its calls cannot be seen.");
+    if ran.report.contains("tcpwhy run: 0 calls") {
+        assert_says(
+            &ran,
+            "closes is statically linked: its calls cannot be seen. The kernel's trace events would",
+        );
+    } else {
+        // tests/running.rs says what the kernel's trace events have to tell of it.
+        assert!(rustix::process::geteuid().is_root(), "{}", ran.report);
+    }
 }
 
 #[test]

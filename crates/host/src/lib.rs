@@ -2,7 +2,7 @@
 //! of programs on them, and a relay.
 //!
 //! Unsafe code lives here alone: in [`ring`], which maps memory that the kernel writes, where [`filter`] asks libpcap,
-//! and in `sockets::raw`, which asks the kernel for what no crate has a call for.
+//! and in `sockets::raw` and `calls::tracepoints::events`, which ask the kernel for what no crate has a call for.
 
 #[cfg(target_os = "linux")]
 pub mod calls;

@@ -55,6 +55,13 @@ impl From<Errno> for Refused {
 }
 
 impl Descriptor {
+    /// A descriptor by its number; `None` if it is no socket, or out of reach.
+    pub fn of(pid: u32, fd: i32) -> Option<Self> {
+        let target = fs::read_link(format!("/proc/{pid}/fd/{fd}")).ok()?;
+        let inode = target.to_str().and_then(socket_inode)?;
+        Some(Self { pid, fd, inode })
+    }
+
     /// The very socket, in this process too: options set on it are set for its program.
     ///
     /// Drop it soon. As long as it is open here, its program's `close()` does not close the connection, and the peer

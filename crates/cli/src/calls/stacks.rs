@@ -9,6 +9,27 @@ use super::{NODELAY, Recorded};
 /// Sources of libraries whose code is generated into a program: the line to change is further out.
 const FOREIGN: [&str; 3] = ["/rustc/", "/usr/include/", "/usr/lib/"];
 
+/// Packages of Go's own library of which one is on every stack that ends in the kernel.
+const GO_INNERMOST: [&str; 3] = ["internal/poll", "syscall", "runtime"];
+
+/// Folders of Go's own library that write for programs, as a program built with `-trimpath` names them.
+const GO_TRIMMED: [&str; 14] = [
+    "bufio/",
+    "bytes/",
+    "compress/",
+    "crypto/",
+    "encoding/",
+    "fmt/",
+    "internal/",
+    "io/",
+    "log/",
+    "net/",
+    "os/",
+    "runtime/",
+    "syscall/",
+    "vendor/",
+];
+
 /// Characters told of a function's name.
 const LONGEST_NAME: usize = 60;
 
@@ -85,7 +106,8 @@ impl Recorded {
 
 /// The innermost line of the program's own, else its innermost function.
 fn native_site(places: &[&Place]) -> Option<Site> {
-    let at = places.iter().position(|place| is_own(place)).unwrap_or(0);
+    let go = places.iter().find_map(|place| go_library(place));
+    let at = places.iter().position(|place| is_own(place, go)).unwrap_or(0);
     let (place, callers) = places.get(at..)?.split_first()?;
     let names = callers.iter().map(|place| short(&place.function)).filter(|name| !name.is_empty());
     Some(Site { text: text(place), through: Vec::new(), callers: names.map(str::to_owned).collect() })
@@ -115,10 +137,32 @@ fn script_site(native: &[&Place], lines: &[&Place]) -> Site {
     }
 }
 
-/// Whether somebody can be sent there.
-fn is_own(place: &Place) -> bool {
+/// Whether somebody can be sent there; `go` is where Go's own library has its sources, in programs of Go.
+fn is_own(place: &Place, go: Option<&str>) -> bool {
+    let file = in_folder(place);
+    let starts = |folders: &[&str]| folders.iter().any(|folder| file.starts_with(folder));
+    let is_go = match go {
+        Some("") => starts(&GO_TRIMMED),
+        Some(library) => starts(&[library]),
+        None => false,
+    };
     let has_line = !place.file.is_empty() && place.line > 0;
-    has_line && !FOREIGN.iter().any(|start| place.file.starts_with(start))
+    has_line && !is_go && !starts(&FOREIGN)
+}
+
+/// Go's linker says that it was built in `.` where that is not to be known.
+fn in_folder(place: &Place) -> &str {
+    place.file.strip_prefix("./").unwrap_or(&place.file)
+}
+
+/// Where Go's own library has its sources, from a function of it: `/usr/local/go/src/`.
+fn go_library(place: &Place) -> Option<&str> {
+    let package = GO_INNERMOST
+        .into_iter()
+        .find(|package| place.function.strip_prefix(package).is_some_and(|behind| behind.starts_with('.')))?;
+    let (folder, _) = in_folder(place).rsplit_once('/')?;
+    let library = folder.strip_suffix(package)?;
+    (library.is_empty() || library.ends_with('/')).then_some(library)
 }
 
 /// `server.c:118 in flush_chain()`, or as much of it as is known.
@@ -140,4 +184,30 @@ fn text(place: &Place) -> String {
 pub(super) fn short(name: &str) -> &str {
     let end = name.char_indices().nth(LONGEST_NAME).map_or(name.len(), |(at, _)| at);
     &name[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place(function: &str, file: &str) -> Place {
+        Place { function: function.into(), file: file.into(), line: 1, ..Place::default() }
+    }
+
+    #[test]
+    fn the_library_of_go_is_nobodys_own() {
+        let poll = place("internal/poll.(*FD).Write", "/usr/local/go/src/internal/poll/fd_unix.go");
+        let library = go_library(&poll);
+        assert_eq!(library, Some("/usr/local/go/src/"));
+        assert!(!is_own(&poll, library));
+        assert!(!is_own(&place("net.(*conn).Write", "/usr/local/go/src/net/net.go"), library));
+        assert!(is_own(&place("main.flush", "/home/me/net/main.go"), library));
+        let write = place("syscall.write", "./syscall/zsyscall_linux_amd64.go");
+        let trimmed = go_library(&write);
+        assert_eq!(trimmed, Some(""));
+        assert!(!is_own(&place("net.(*conn).Write", "./net/net.go"), trimmed));
+        assert!(is_own(&place("main.flush", "./example.com/server/main.go"), trimmed));
+        // A C program may have such folders, and functions are not named so there.
+        assert_eq!(go_library(&place("runtime", "/src/runtime/runtime.c")), None);
+    }
 }

@@ -3,8 +3,10 @@
 mod child;
 mod packets;
 mod program;
+pub(crate) mod record;
 mod saved;
 mod symbols;
+mod watching;
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -14,8 +16,9 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 use clap::{ValueEnum, ValueHint};
-use tcpwhy_host::calls::{Fix, Recorder};
+use tcpwhy_host::calls::Fix;
 use tcpwhy_report::terminal::Options;
+use tcpwhy_wire::calls::Recording;
 
 use crate::FOUND;
 use crate::analyze::{Asked, Results};
@@ -27,6 +30,7 @@ use crate::quote::When;
 use crate::stop::Stop;
 use packets::Packets;
 use saved::{Destination, Saved};
+use watching::Watching;
 
 const LONG_ABOUT: &str = "\
 Runs a command with a recorder in it, and says which lines write what TCP then holds.
@@ -34,6 +38,9 @@ Runs a command with a recorder in it, and says which lines write what TCP then h
 The recorder is a library that the loader puts into the command and into every program that it starts. It writes down \
 each call on a TCP socket (when, how many bytes, from which line) and changes nothing else. Lines need the program's \
 debug information (-g); without it there are functions, without symbols files.
+
+Into Go programs and statically linked ones the loader puts nothing: those are recorded by the kernel's trace events, for \
+which tcpwhy has to be root. Running programs are for `tcpwhy record`.
 
 Where packets may be captured (root, or CAP_NET_RAW), on loopback and where the default route leads, they are analysed \
 as `tcpwhy FILE` does, and findings end with where. Elsewhere there are the calls alone.
@@ -64,6 +71,7 @@ Exit status: that of the command, 128 + n if signal n ended it; 1 if the command
 /// Bytes of a report that are written at once.
 const REPORT: usize = 1 << 20;
 const UNWRITTEN: &str = "cannot write the report";
+const UNTRACED: &str = "cannot record by the kernel's trace events";
 
 /// A cure for one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -99,6 +107,12 @@ pub(crate) struct Args {
     /// Do not capture packets, only record calls
     #[arg(long)]
     no_capture: bool,
+
+    /// Record by the kernel's trace events, which see every program; needs root, and costs ten times as much
+    ///
+    /// Done anyway for a command that is a Go program or statically linked, since the loader puts nothing into those.
+    #[arg(long, conflicts_with = "fix")]
+    kernel: bool,
 
     /// Exit with status 1 if this rule, or "problem", is found in a command that succeeded
     ///
@@ -161,22 +175,30 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 
 /// Runs the command and reports; the exit status, and what was recorded.
 fn once(args: &Args, cure: Option<Cure>, results: &mut Results<'_, impl Write>) -> Result<(u8, Saved)> {
-    let mut recorder = Recorder::new().context("cannot prepare the recording")?;
     let (program, arguments) = args.command.split_first().context("nothing to run")?;
     let mut command = Command::new(program);
     command.args(arguments);
-    recorder.watch(&mut command, !args.no_stacks, cure.map(Cure::fix));
+    let mut watching = Watching::begin(args, cure, &mut command)?;
     // Nobody without the rights needs to be told twice that only calls are there.
     let packets = if args.no_capture { None } else { Packets::capture().ok() };
     let status = child::run(&mut command)?;
-    let mut recording = recorder.recording().context("cannot read the recording")?;
+    let mut recording = watching.finish().context("cannot read the recording")?;
     recording.about.recorder = "tcpwhy run".to_owned();
     recording.about.fix = cure.map(Cure::name).unwrap_or_default();
-    recording.about.unseen = program::why_unseen(program).unwrap_or_default();
-    let saved = Saved::new(recording, packets)
-        .with_context(|| format!("cannot keep the recording in {}", std::env::temp_dir().display()))?;
-    match results.file(saved.path(), Some("the command's packets"), &Stop::default()) {
-        Ok(()) => Ok((child::code(status), saved)),
+    let saved = keep(recording, packets)?;
+    report(&saved, "the command's packets", results)?;
+    Ok((child::code(status), saved))
+}
+
+fn keep(recording: Recording, packets: Option<Packets>) -> Result<Saved> {
+    let folder = std::env::temp_dir();
+    Saved::new(recording, packets)
+        .with_context(|| format!("cannot keep the recording in {}", folder.display()))
+}
+
+fn report(saved: &Saved, name: &str, results: &mut Results<'_, impl Write>) -> Result<()> {
+    match results.file(saved.path(), Some(name), &Stop::default()) {
+        Ok(()) => Ok(()),
         Err(Trouble::Output(error)) => Err(error).context(UNWRITTEN),
         Err(Trouble::Input(why)) => bail!("cannot read the recording: {why}"),
     }

@@ -26,7 +26,7 @@ pub(super) fn why_unseen(command: &OsStr) -> Option<String> {
 }
 
 /// As the shell finds it.
-fn find(command: &OsStr) -> Option<PathBuf> {
+pub(super) fn find(command: &OsStr) -> Option<PathBuf> {
     let path = Path::new(command);
     if path.components().count() > 1 || command.as_encoded_bytes().contains(&b'/') {
         return Some(path.to_owned());

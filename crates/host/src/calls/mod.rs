@@ -1,5 +1,5 @@
 //! What programs do with their TCP sockets, call by call: a recorder that the loader puts into them
-//! (crates/preload), and what it wrote down.
+//! (crates/preload), and what it wrote down; and a second one, the kernel's trace events.
 
 #[expect(
     unreachable_pub,
@@ -10,5 +10,7 @@
 mod format;
 mod read;
 mod recorder;
+mod tracepoints;
 
 pub use recorder::{Fix, Recorder};
+pub use tracepoints::{Refused, Tracer};

@@ -146,7 +146,7 @@ pub struct Call {
     pub thread: u32,
     /// When it began, in ns since the epoch.
     pub start: i64,
-    /// How long it took, in ns.
+    /// How long it took, in ns. 0 where its beginning is not known: `start` is its end then.
     pub took: u64,
     /// The socket's cookie, the kernel's number for it (`SO_COOKIE`).
     pub socket: u64,
