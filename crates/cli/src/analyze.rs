@@ -92,9 +92,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             continue;
         }
         let mut quoting = Quoting::new(path, args.whatif, args.top, &stop);
-        hops.next_file();
+        hops.next_file(path);
         let take = &mut |diagnosis| {
-            hops.take(path, &diagnosis);
+            hops.take(&diagnosis);
             results.take(diagnosis, &mut quoting)
         };
         let read = drive::captures(path, filter.as_ref(), None, &stop, take);

@@ -17,38 +17,59 @@ use crate::stop::Stop;
 /// What the captures of a report tell of their connections, while they pass.
 #[derive(Debug, Default)]
 pub(crate) struct Gathering {
-    /// The file of each capture, and which capture of that file it is; `None` where it cannot be read again.
-    captures: Vec<Option<(PathBuf, usize)>>,
-    /// Files read, those without a capture in them too.
-    files: usize,
+    /// Each once, though it may be named twice.
+    files: Vec<PathBuf>,
+    /// Files named.
+    named: usize,
+    /// Whether the present file can be read a second time, and is not named for the second time.
+    is_compared: bool,
+    /// Captures of the present file so far.
+    place: usize,
+    /// Of each capture, which of `files` has it, and which capture of that file it is; `None` where it is not compared.
+    captures: Vec<Option<(usize, usize)>>,
     hops: Vec<Hop>,
     notes: Vec<String>,
 }
 
 impl Gathering {
     /// The next file begins.
-    pub(crate) fn next_file(&mut self) {
-        self.files += 1;
+    pub(crate) fn next_file(&mut self, file: &Path) {
+        self.named += 1;
+        self.place = 0;
+        // A pipe can be read once only. What is not there has no connections to compare.
+        let can_be_read_again = file != Path::new("-") && (file.is_file() || !file.exists());
+        let is_new = !self.files.iter().any(|other| other == file);
+        self.is_compared = can_be_read_again && is_new;
+        if !can_be_read_again {
+            self.note(
+                file,
+                "cannot be read a second time, so its connections were not compared with others.",
+            );
+        } else if !is_new {
+            self.note(file, "is named twice; its connections were compared once.");
+        }
+        if is_new {
+            self.files.push(file.to_owned());
+        }
     }
 
-    /// The next capture of `file`.
-    pub(crate) fn take(&mut self, file: &Path, diagnosis: &Diagnosis) {
-        // A pipe can be read once only.
-        let can_be_read_again = file != Path::new("-") && file.is_file();
+    fn note(&mut self, file: &Path, what: &str) {
+        self.notes.push(format!("{} {what}", complaint::name(file)));
+    }
+
+    /// The next capture of the present file.
+    pub(crate) fn take(&mut self, diagnosis: &Diagnosis) {
         let number = self.captures.len();
-        let before = self.captures.iter().flatten().filter(|(other, _)| other == file).count();
-        self.captures.push(can_be_read_again.then(|| (file.to_owned(), before)));
-        if !can_be_read_again {
-            self.notes.push(format!(
-                "{} cannot be read a second time, so its connections were not compared with others.",
-                complaint::name(file)
-            ));
-        } else if diagnosis.len() > MOST_CONNECTIONS {
-            self.notes.push(format!(
-                "{} has more than {MOST_CONNECTIONS} connections, too many to be compared with others: --host and --port narrow \
-                 it down.",
-                complaint::name(file)
-            ));
+        let here = (self.files.len().saturating_sub(1), self.place);
+        self.captures.push(self.is_compared.then_some(here));
+        self.place += 1;
+        if !self.is_compared {
+            return;
+        }
+        if diagnosis.len().max(self.hops.len()) > MOST_CONNECTIONS {
+            let file = self.files[here.0].clone();
+            self.note(&file, TOO_MANY);
+            self.is_compared = false;
         } else {
             self.hops.extend(diagnosis.hops(number));
         }
@@ -57,7 +78,7 @@ impl Gathering {
     /// Looks again, and joins what belongs together. `only` the pairs with a connection of that number; `None` where there is
     /// nothing to say.
     pub(crate) fn finish(mut self, filter: Option<&Filter>, only: Option<u64>, stop: &Stop) -> Option<Hops> {
-        let are_several = self.files > 1 && self.captures.len() > 1;
+        let are_several = self.named > 1 && self.captures.len() > 1;
         let candidates = Candidates::of(std::mem::take(&mut self.hops), only);
         let spoken = self.look_again(&candidates, filter, stop);
         let mut hops = Hops::of(candidates, &spoken);
@@ -78,24 +99,25 @@ impl Gathering {
         filter: Option<&Filter>,
         stop: &Stop,
     ) -> HashMap<Place, Spoken> {
-        let mut all = HashMap::new();
-        let mut done: Vec<&Path> = Vec::new();
-        for (file, _) in self.captures.iter().flatten() {
-            // After Ctrl-C somebody waits for the report.
-            if done.contains(&file.as_path()) || stop.requested() {
-                continue;
+        let mut numbers: Vec<HashMap<usize, usize>> = vec![HashMap::new(); self.files.len()];
+        for (number, capture) in self.captures.iter().enumerate() {
+            if let Some((file, place)) = capture {
+                numbers[*file].insert(*place, number);
             }
-            done.push(file);
-            let of_file = |(number, capture): (usize, &Option<(PathBuf, usize)>)| {
-                capture.as_ref().filter(|(other, _)| other == file).map(|(_, place)| (*place, number))
-            };
-            let numbers: HashMap<usize, usize> =
-                self.captures.iter().enumerate().filter_map(of_file).collect();
-            all.extend(spoken(file, &numbers, candidates, filter, stop));
+        }
+        let mut all = HashMap::new();
+        for (file, numbers) in self.files.iter().zip(&numbers) {
+            // After Ctrl-C somebody waits for the report.
+            if !stop.requested() {
+                all.extend(spoken(file, numbers, candidates, filter, stop));
+            }
         }
         all
     }
 }
+
+const TOO_MANY: &str =
+    "has more connections than are compared with others (65,536 in all): --host and --port narrow it down.";
 
 const NONE: &str = "No connection goes on in another capture. Only a proxy that passes bytes on unchanged can be seen so, and both \
                     of its connections have to be captured from their SYN on.";

@@ -121,9 +121,15 @@ fn what_belongs_to_different_conversations_is_not_joined() {
 fn three_captures_and_one_of_them_twice() {
     let found = hops(&[PLAIN[0], PLAIN[0], PLAIN[1]]);
     assert_eq!(found["pairs"].as_array().map(Vec::len), Some(1), "{found}");
-    assert!(found["notes"][0].as_str().is_some_and(|note| note.contains("same TCP connection")), "{found}");
+    assert!(found["notes"][0].as_str().is_some_and(|note| note.contains("named twice")), "{found}");
     let same = hops(&[PLAIN[0], PLAIN[0]]);
     assert_eq!(same["pairs"].as_array().map(Vec::len), Some(0), "{same}");
+    // A copy is another file, with the same connection in it.
+    let (desk, tests) = (Desk::new(), Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/relay"));
+    let copy = desk.file("copy.zst", &std::fs::read(tests.join(PLAIN[0])).expect("a capture"));
+    let found = hops(&[PLAIN[0], PLAIN[1], copy.to_str().expect("a plain name")]);
+    assert_eq!(found["pairs"].as_array().map(Vec::len), Some(1), "{found}");
+    assert!(found["notes"][0].as_str().is_some_and(|note| note.contains("same TCP connection")), "{found}");
     let games = hops(&[PLAIN[0], BOTH[0], PLAIN[1], BOTH[1]]);
     let captures = |hop: &str| -> Vec<u64> {
         games["pairs"]

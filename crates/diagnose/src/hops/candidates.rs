@@ -12,6 +12,8 @@ const MOST_ALIKE: usize = 16;
 const MOST_UNFINISHED: usize = 256;
 /// Pairs that are compared.
 const MOST_PAIRS: usize = 4_096;
+/// Pairs that are counted; those beyond are not even looked for.
+const MOST_COUNTED: usize = 16 * MOST_PAIRS;
 /// Packets recorded of one connection, and of all together: 72 bytes each.
 const MOST_PACKETS: (u64, u64) = (1 << 18, 1 << 20);
 
@@ -105,8 +107,9 @@ impl Candidates {
 
     fn pair_with(&mut self, first: usize, seconds: &[usize]) {
         let hops = &self.hops;
-        let fits = |second: &usize| may_be_hops(&hops[first], &hops[*second]);
-        self.pairs.extend(seconds.iter().filter(|second| fits(second)).map(|second| (first, *second)));
+        let fits = |second: &&usize| may_be_hops(&hops[first], &hops[**second]);
+        let room = MOST_COUNTED.saturating_sub(self.pairs.len());
+        self.pairs.extend(seconds.iter().filter(fits).take(room).map(|second| (first, *second)));
     }
 
     fn keep_what_can_be_recorded(&mut self) {
@@ -161,8 +164,8 @@ fn may_be_hops(first: &Hop, second: &Hop) -> bool {
     let are_others = !is_same_socket(entry, server)
         && (is_shared || !share_host(client, exit) && !share_host(entry, server));
     // A proxy connects when its client has, if both are seen by one clock.
-    let is_in_time =
-        first.place.capture != second.place.capture || (first.span.0..=first.span.1).contains(&second.span.0);
+    let is_one_clock = first.place.capture == second.place.capture;
+    let is_in_time = !is_one_clock || (first.span.0..=first.span.1).contains(&second.span.0);
     first.place != second.place
         && are_others
         && is_in_time
@@ -173,9 +176,9 @@ fn may_be_hops(first: &Hop, second: &Hop) -> bool {
             let is_whole = [source.whole[direction], sink.whole[direction]];
             match is_whole {
                 [true, true] => came == left,
-                // More may have come after the capture; what left had come.
+                // What left had come; what came after a capture's end may have left before that of the other one.
                 [true, false] => left <= came,
-                [false, true] | [false, false] => true,
+                _ => !is_one_clock || left <= came,
             }
         })
 }
@@ -188,4 +191,72 @@ pub(super) fn share_host(one: Socket, other: Socket) -> bool {
 
 fn is_same_socket(one: Socket, other: Socket) -> bool {
     share_host(one, other) && one.port == other.port
+}
+
+#[cfg(test)]
+mod tests {
+    use tcpwhy_wire::Address;
+
+    use super::*;
+
+    /// A connection from 10.0.0.`ends.0` to 10.0.0.`ends.1`, a proxy's first hop or its second.
+    fn hop(number: u64, ends: (u8, u8), bytes: [u64; 2], whole: bool) -> Hop {
+        let socket = |host, port| Socket { address: Address::v4([10, 0, 0, host]), port };
+        Hop {
+            place: Place { capture: 0, connection: number },
+            packets: 100,
+            ends: [socket(ends.0, 40_000 + number as u16), socket(ends.1, 80 + u16::from(ends.1))],
+            isn: number as u32,
+            bytes,
+            whole: [whole; 2],
+            span: (number as i64, 1_000_000),
+        }
+    }
+
+    fn pairs(hops: Vec<Hop>) -> Vec<(usize, usize)> {
+        Candidates::of(hops, None).pairs
+    }
+
+    #[test]
+    fn totals_decide() {
+        let pair = |bytes, whole| pairs(vec![hop(0, (1, 2), [500, 900], true), hop(1, (2, 3), bytes, whole)]);
+        assert_eq!(pair([500, 900], true), [(0, 1)]);
+        assert_eq!((pair([500, 901], true), pair([499, 900], true)), (vec![], vec![]));
+        // The second still went on when the capture ended: of what the client sent no more can have left than came, and
+        // of what the server sent no less can have come than left.
+        assert_eq!((pair([499, 900], false), pair([500, 901], false)), (vec![(0, 1)], vec![(0, 1)]));
+        assert_eq!((pair([501, 900], false), pair([500, 899], false)), (vec![], vec![]));
+    }
+
+    #[test]
+    fn one_connection_alone_may_be_asked_for() {
+        let hops = || {
+            let two = [hop(0, (1, 2), [500, 900], true), hop(1, (2, 3), [500, 900], true)];
+            [two.to_vec(), vec![hop(2, (1, 2), [50, 90], true), hop(3, (2, 3), [50, 90], true)]].concat()
+        };
+        assert_eq!(pairs(hops()), [(0, 1), (2, 3)]);
+        assert_eq!(Candidates::of(hops(), Some(3)).pairs, [(2, 3)]);
+        assert_eq!(Candidates::of(hops(), Some(3)).wanted(0), [2, 3]);
+    }
+
+    #[test]
+    fn a_crowd_of_equals_is_not_compared() {
+        let crowd = (0..40).map(|n| hop(n, if n % 2 == 0 { (1, 2) } else { (2, 3) }, [7, 7], true)).collect();
+        let candidates = Candidates::of(crowd, None);
+        assert!(
+            candidates.is_empty() && candidates.notes[0].starts_with("40 connections"),
+            "{:?}",
+            candidates.notes
+        );
+    }
+
+    #[test]
+    fn thousands_that_may_fit_are_bounded_and_counted() {
+        let many =
+            (0..4_000).map(|n| hop(n, if n % 2 == 0 { (1, 2) } else { (2, 3) }, [7, 7], false)).collect();
+        let candidates = Candidates::of(many, None);
+        assert!(candidates.pairs.len() <= MOST_PAIRS, "{}", candidates.pairs.len());
+        let packets: u64 = candidates.wanted(0).len() as u64 * 100;
+        assert!(packets <= MOST_PACKETS.1 && candidates.notes.len() == 2, "{packets} {:?}", candidates.notes);
+    }
 }

@@ -28,7 +28,7 @@ use crate::flow::half::NEVER;
 
 /// Segments with data, in one direction, from which on a connection says enough of itself to be told from others.
 const FEWEST_SEGMENTS: u32 = 8;
-/// Connections of one capture that are looked at; one with more is to be narrowed down.
+/// Connections that are compared; captures with more are to be narrowed down.
 pub const MOST_CONNECTIONS: usize = 1 << 16;
 
 /// Where a connection is: which capture, in the order in which they were read, and its number there.
