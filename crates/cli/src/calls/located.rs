@@ -46,7 +46,7 @@ impl<'a> Located<'a> {
             Blamed::Both | Blamed::Network | Blamed::Capture => return None,
         };
         let socket = self.sockets.get(&ends).filter(|_| WRITING.contains(&finding.rule))?;
-        Some(self.recorded.place(&self.recorded.sockets[*socket]))
+        Some(self.recorded.place(&self.recorded.sockets[*socket], finding.rule == super::SPLIT_WRITE))
     }
 }
 

@@ -54,13 +54,17 @@ impl Recorded {
         if lines.is_empty() { native_site(native) } else { Some(script_site(native, lines)) }
     }
 
-    /// Where a socket is written to, and what became of its `TCP_NODELAY`.
-    pub(super) fn place(&self, socket: &Watched) -> String {
+    /// Where a socket is written to, `in_pieces` or not as its packets show it, and what became of its `TCP_NODELAY`.
+    pub(super) fn place(&self, socket: &Watched, in_pieces: bool) -> String {
         let nodelay = self.nodelay_text(socket);
         match socket.groups().first() {
             Some((pattern, _)) => {
                 let calls = pattern.iter().map(|(stack, kind, calls)| self.calls_at(*stack, *kind, *calls));
                 format!("{}. {nodelay}", calls.collect::<Vec<_>>().join("; "))
+            }
+            // Further apart than the pieces of a message that was meant to be one.
+            None if in_pieces => {
+                format!("each piece is a call of its own, some time after the one before. {nodelay}")
             }
             None => format!("each message is one call. {nodelay}"),
         }

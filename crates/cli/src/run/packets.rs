@@ -30,7 +30,7 @@ impl Packets {
     /// Starts to capture. Needs `CAP_NET_RAW`.
     pub(super) fn capture() -> io::Result<Self> {
         let open = |name: String| Ok((Ring::open(&name, SNAPLEN, Wanted::All)?, name, tempfile::tempfile()?));
-        let rings = interfaces().into_iter().map(open).collect::<io::Result<Vec<_>>>()?;
+        let rings = interfaces().map(open).collect::<io::Result<Vec<_>>>()?;
         let ending = Arc::new(AtomicBool::new(false));
         let thread = |(ring, name, file)| {
             let ending = Arc::clone(&ending);
