@@ -19,9 +19,8 @@ line (waiting for the server's program, held by Nagle's algorithm, window full, 
 it, and a fix.";
 
 const EXAMPLES: &str = "\
-Examples:
-  tcpwhy slow.pcap                         say why it is slow
-  tcpdump -i eth0 -w - port 80 | tcpwhy -  the same, live: Ctrl-C for the report";
+Examples: tcpwhy slow.pcap                         say why it is slow
+          tcpdump -i eth0 -w - port 80 | tcpwhy -  the same, live: Ctrl-C for the report";
 
 const LONG_EXAMPLES: &str = "\
 Examples:
@@ -106,7 +105,7 @@ pub(crate) enum Verb {
     /// Run a program and say which of its lines TCP waits for
     #[cfg(target_os = "linux")]
     Run(run::Args),
-    /// Record running programs and say which of their lines TCP waits for
+    /// Do the same for programs that run, by their process id
     #[cfg(target_os = "linux")]
     Record(run::record::Args),
     /// Prove what TCP_NODELAY does for a running program

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use tcpwhy_diagnose::detectors::Rule;
 use tcpwhy_diagnose::report::{Finding, Severity};
 
+use crate::calls::SPLIT_WRITE;
 use crate::rules;
 
 /// The word for any problem.
@@ -34,6 +35,16 @@ impl FailOn {
         match self {
             Self::Problem => true,
             Self::Rule(rule) => rule.name == name,
+        }
+    }
+}
+
+impl FailOn {
+    /// The rule that calls alone can never show.
+    pub(crate) fn beyond_calls(self) -> Option<&'static str> {
+        match self {
+            Self::Rule(rule) if rule.name != SPLIT_WRITE => Some(rule.name),
+            Self::Problem | Self::Rule(_) => None,
         }
     }
 }

@@ -94,6 +94,13 @@ fn a_fault_fails_a_run_that_would_have_succeeded() {
 }
 
 #[test]
+fn a_rule_that_needs_packets_does_not_pass_without_them() {
+    let ran = watch("split", &["--fail-on", "nagle-delayed-ack"], &["late"]);
+    assert_eq!((ran.status, ran.stdout.as_str()), (Some(2), ""), "the command has not run: {}", ran.report);
+    assert_says(&ran, "--fail-on nagle-delayed-ack needs packets, which --no-capture leaves out");
+}
+
+#[test]
 fn joined_writes_are_no_fault() {
     let ran = watch("joined", &["--fail-on", "split-write"], &[]);
     assert_eq!(ran.status, Some(0), "{}", ran.report);
@@ -373,7 +380,7 @@ fn the_ledger_begins_a_hold_with_its_write() {
         Command::new(env!("CARGO_BIN_EXE_tcpwhy")).args(["--format", "json"]).arg(&recording).output();
     for report in [std::fs::read(said).expect("a report"), analyzed.expect("the binary runs").stdout] {
         let report: serde_json::Value = serde_json::from_slice(&report).expect("a report");
-        let ledger = &report["connections"][0]["ledger_ms"];
+        let ledger = &report["captures"][0]["connections"][0]["ledger_ms"];
         let booked = |line: &str| ledger[line].as_f64().expect("a line");
         let held = booked("nagle") + booked("delayed-ack");
         assert!(

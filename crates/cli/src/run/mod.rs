@@ -179,15 +179,35 @@ fn once(args: &Args, cure: Option<Cure>, results: &mut Results<'_, impl Write>) 
     let mut command = Command::new(program);
     command.args(arguments);
     let mut watching = Watching::begin(args, cure, &mut command)?;
-    // Nobody without the rights needs to be told twice that only calls are there.
-    let packets = if args.no_capture { None } else { Packets::capture().ok() };
+    let (packets, no_packets) = packets(args)?;
     let status = child::run(&mut command)?;
     let mut recording = watching.finish().context("cannot read the recording")?;
     recording.about.recorder = "tcpwhy run".to_owned();
     recording.about.fix = cure.map(Cure::name).unwrap_or_default();
+    recording.about.no_packets = no_packets;
     let saved = keep(recording, packets)?;
     report(&saved, "the command's packets", results)?;
     Ok((child::code(status), saved))
+}
+
+/// Begins to capture, if that is wanted; where it cannot be done, why, in a sentence.
+fn packets(args: &Args) -> Result<(Option<Packets>, String)> {
+    let rule = args.fail_on.iter().find_map(|named| named.beyond_calls());
+    match (rule, args.no_capture) {
+        (Some(rule), true) => bail!("--fail-on {rule} needs packets, which --no-capture leaves out"),
+        (None, true) => return Ok((None, String::new())),
+        (_, false) => {}
+    }
+    match (Packets::capture(), rule) {
+        (Ok(packets), _) => Ok((Some(packets), String::new())),
+        (Err(error), Some(rule)) => {
+            bail!("--fail-on {rule} needs packets, which only root or CAP_NET_RAW may capture: {error}")
+        }
+        (Err(error), None) => {
+            let why = format!("Calls alone: only root or CAP_NET_RAW may capture packets ({error}).");
+            Ok((None, why))
+        }
+    }
 }
 
 fn keep(recording: Recording, packets: Option<Packets>) -> Result<Saved> {

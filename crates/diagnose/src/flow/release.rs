@@ -301,7 +301,7 @@ impl Connection {
             return facts.take(Fact::Wait(self.wait(cause, end, since, now, number)));
         }
         // A queue lets ACKs through one after the other; one ACK for all, late, was held by the receiver.
-        let alone = half.freed_bytes < 2 * half.full_size() || half.in_flight() == 0;
+        let alone = u64::from(half.freed_bytes) < 2 * u64::from(half.full_size()) || half.in_flight() == 0;
         // A sender that left ACKs unanswered did not wait for the last of them.
         let held = alone && cause != Cause::SendBuffer && now - since - base >= ack_held(base);
         let rest = match held {

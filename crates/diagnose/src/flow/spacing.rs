@@ -178,7 +178,7 @@ impl Connection {
         if half.spacing.is_slow() && !self.is_far(end) {
             let time = half.time_of(u64::from(len));
             let sending = self.sending_mut(end);
-            sending.drained_at = sending.drained_at.max(now) + time;
+            sending.drained_at = sending.drained_at.max(now).saturating_add(time);
         }
     }
 
