@@ -20,7 +20,7 @@ it, and a fix.";
 
 const EXAMPLES: &str = "\
 Examples: tcpwhy slow.pcap                         say why it is slow
-          tcpdump -i eth0 -w - port 80 | tcpwhy -  the same, live: Ctrl-C for the report";
+          tcpdump -i eth0 -w - port 80 | tcpwhy -  the same, live";
 
 const LONG_EXAMPLES: &str = "\
 Examples:

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, ChildStdout, Stdio};
+use std::sync::mpsc::{self, Receiver};
 use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -63,12 +64,14 @@ fn next(lines: &mut BufReader<ChildStdout>) -> Value {
 }
 
 /// A server that sends back what it got once that has ended.
-fn echo() -> SocketAddr {
+fn echo() -> (SocketAddr, Receiver<()>) {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
     let address = listener.local_addr().expect("an address");
+    let (met, has_met) = mpsc::channel();
     thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.expect("a client");
+            let _ = met.send(());
             let mut all = Vec::new();
             // A client that was reset has nothing to be sent.
             if stream.read_to_end(&mut all).is_ok() {
@@ -76,12 +79,13 @@ fn echo() -> SocketAddr {
             }
         }
     });
-    address
+    (address, has_met)
 }
 
 #[test]
 fn each_connection_has_its_line_and_ctrl_c_brings_the_sum() {
-    let mut relay = Relay::start(echo(), &[]);
+    let (target, has_met) = echo();
+    let mut relay = Relay::start(target, &[]);
     let said: Vec<u8> = (0..300_000_u32).map(|n| (n % 251) as u8).collect();
     for number in 1..=3 {
         let mut client = TcpStream::connect(relay.address).expect("the relay listens");
@@ -102,6 +106,8 @@ fn each_connection_has_its_line_and_ctrl_c_brings_the_sum() {
     // One that is open when the relay ends is reset, so that nobody takes a part for the whole.
     let mut open = TcpStream::connect(relay.address).expect("the relay listens");
     open.write_all(b"half a ").expect("room");
+    // Else the relay might end before it has accepted.
+    assert_eq!(has_met.iter().take(4).count(), 4);
     let (summary, status) = relay.interrupt();
     assert_eq!(
         (status, &summary["connections"], &summary["finished"]),
