@@ -42,7 +42,7 @@ pub mod header {
 pub enum Record {
     /// start (ns since the epoch), took (ns), socket's cookie, bytes asked for, result (negative: an error number),
     /// descriptor and number of the stack (0: none) in its upper half, flags and number of the script's stack (0: none) in
-    /// their upper half. The second byte of the first word is the [`Kind`](super::kind::Kind).
+    /// their upper half. The second byte of the first word is the `Kind`.
     Call = 1,
     /// cookie, family of local address and port (network order) in bits 16 to 31, address (two words), the same three of
     /// the peer, largest segment that is sent, bytes sent so far. The second byte of the first word is `TCP_NODELAY`.
