@@ -1,6 +1,6 @@
 //! A socket's calls to messages: what a program wrote in one go, in how many pieces.
 
-use tcpwhy_wire::calls::{Call, Kind};
+use tcpwhy_wire::calls::{Call, Kind, Sending};
 
 /// Writes further apart than this are different messages: no program needs that long between two parts of one, and
 /// updates come every 10 ms or slower.
@@ -8,11 +8,6 @@ const TOGETHER: u64 = 5_000_000;
 
 /// The segment size assumed where the kernel's is not known: Ethernet's without options.
 const USUAL_MSS: u32 = 1460;
-
-const MSG_PEEK: u64 = 0x2;
-const MSG_MORE: u64 = 0x8000;
-const IPPROTO_TCP: u64 = 6;
-const TCP_CORK: u64 = 3;
 
 /// Lines told apart that write one message.
 const MOST_PARTS: usize = 16;
@@ -70,28 +65,9 @@ impl Message {
     }
 }
 
-/// Whether the call gives TCP bytes.
-pub(super) fn writes(call: &Call) -> bool {
-    use Kind::{Send, SendMmsg, SendMsg, SendTo, Sendfile, Splice, Write, Writev};
-    matches!(call.kind, Send | SendTo | SendMsg | SendMmsg | Write | Writev | Sendfile | Splice)
-        && call.result > 0
-}
-
-/// Whether the call took bytes from TCP.
-pub(super) fn reads(call: &Call) -> bool {
-    use Kind::{Read, Readv, Recv, RecvFrom, RecvMmsg, RecvMsg};
-    matches!(call.kind, Read | Readv | Recv | RecvFrom | RecvMmsg | RecvMsg)
-        && call.result > 0
-        && call.flags & MSG_PEEK == 0
-}
-
-fn end(call: &Call) -> i64 {
-    call.start.saturating_add_unsigned(call.took)
-}
-
 /// When a call took effect: a read at its end, since it may have waited.
 pub(super) fn effect(call: &Call) -> i64 {
-    if reads(call) { end(call) } else { call.start }
+    if call.reads() { call.end() } else { call.start }
 }
 
 /// Puts the messages of one socket together, from its calls in the order of their [`effect`].
@@ -106,15 +82,15 @@ pub(super) struct Gathering {
 impl Gathering {
     /// Takes the next call; the message that it ends, if it ends one.
     pub(super) fn push(&mut self, call: &Call) -> Option<Message> {
-        if writes(call) {
-            return self.write(call);
+        if let Some(bytes) = call.wrote() {
+            return self.write(call, bytes);
         }
-        if reads(call) {
-            return self.flush(Some(end(call)));
+        if call.reads() {
+            return self.flush(Some(call.end()));
         }
-        if call.kind == Kind::SetSockOpt && call.asked == IPPROTO_TCP << 32 | TCP_CORK && call.result == 0 {
-            self.corked = call.flags != 0;
-            self.joins &= self.corked;
+        if let Some((Sending::Cork, is_on)) = call.switched() {
+            self.corked = is_on;
+            self.joins &= is_on;
         }
         None
     }
@@ -124,17 +100,16 @@ impl Gathering {
         self.flush(None)
     }
 
-    fn write(&mut self, call: &Call) -> Option<Message> {
+    fn write(&mut self, call: &Call, bytes: u64) -> Option<Message> {
         let is_apart = call.start > self.current.end.saturating_add_unsigned(TOGETHER);
         let before = if is_apart { self.flush(None) } else { None };
-        let bytes = call.result.unsigned_abs();
         if self.joins && self.current.pieces > 0 {
             self.current.continue_piece(bytes);
         } else {
             self.current.begin_piece(call, bytes);
         }
-        self.joins = self.corked || call.flags & MSG_MORE != 0;
-        self.current.end = end(call);
+        self.joins = self.corked || call.says_more();
+        self.current.end = call.end();
         before
     }
 
@@ -152,6 +127,8 @@ mod tests {
     use super::*;
 
     const MS: i64 = 1_000_000;
+    const MSG_PEEK: u64 = 0x2;
+    const MSG_MORE: u64 = 0x8000;
 
     fn call(kind: Kind, at: i64, result: i64, flags: u64) -> Call {
         Call {
@@ -170,7 +147,7 @@ mod tests {
     }
 
     fn cork(at: i64, on: u64) -> Call {
-        Call { asked: IPPROTO_TCP << 32 | TCP_CORK, ..call(Kind::SetSockOpt, at, 0, on) }
+        Call { asked: Sending::Cork.asked(), ..call(Kind::SetSockOpt, at, 0, on) }
     }
 
     fn messages(calls: &[Call]) -> Vec<Message> {

@@ -4,12 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 
 use tcpwhy_diagnose::flow::quantiles::Quantiles;
-use tcpwhy_wire::calls::{Call, Kind, Socket};
+use tcpwhy_wire::calls::{Call, Kind, Sending, Socket};
 
-use super::messages::{Gathering, Message, reads, writes};
-
-const IPPROTO_TCP: u64 = 6;
-const TCP_NODELAY: u64 = 1;
+use super::messages::{Gathering, Message};
 
 /// Processes told of a socket.
 const MOST_PROCESSES: usize = 64;
@@ -107,14 +104,12 @@ impl Watched {
     pub(super) fn push(&mut self, call: &Call, room: &mut usize) {
         self.calls += 1;
         self.accepted |= call.kind == Kind::Accept;
-        self.moved |= writes(call) || reads(call);
+        self.moved |= call.wrote().is_some() || call.reads();
         if self.processes.len() < MOST_PROCESSES {
             self.processes.insert(call.process);
         }
         self.nodelay.push(call);
-        if writes(call) {
-            self.recorded = self.recorded.saturating_add(call.result.unsigned_abs());
-        }
+        self.recorded = self.recorded.saturating_add(call.wrote().unwrap_or(0));
         if let Some(message) = self.gathering.push(call) {
             self.count(message, room);
         }
@@ -197,14 +192,11 @@ fn median(waits: &Quantiles) -> Option<i64> {
 
 impl Setting {
     fn push(&mut self, call: &Call) {
-        self.writes += u64::from(writes(call));
-        let sets = call.kind == Kind::SetSockOpt
-            && call.asked == IPPROTO_TCP << 32 | TCP_NODELAY
-            && call.result == 0;
-        match (sets, call.flags) {
-            (false, _) => {}
-            (true, 0) => (self.on, self.off) = (None, Some(call.stack)),
-            (true, _) => self.on = self.on.or(Some((call.stack, self.writes))),
+        self.writes += u64::from(call.wrote().is_some());
+        match call.switched() {
+            Some((Sending::Nodelay, true)) => self.on = self.on.or(Some((call.stack, self.writes))),
+            Some((Sending::Nodelay, false)) => (self.on, self.off) = (None, Some(call.stack)),
+            Some((Sending::Cork, _)) | None => {}
         }
     }
 }

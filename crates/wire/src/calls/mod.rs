@@ -1,6 +1,7 @@
 //! What programs did with their TCP sockets, call by call, as a recorder wrote it down; and the same as blocks of a
 //! pcapng file, beside the packets (docs/recording.md).
 
+mod call;
 mod decode;
 mod encode;
 mod kind;
@@ -11,6 +12,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+pub use call::Sending;
 pub use decode::{Block, Reader};
 pub use encode::{Calls, head};
 pub use kind::Kind;
@@ -71,9 +73,19 @@ impl Kind {
         (Self::Send as u8..=Self::Splice as u8).contains(&(self as u8))
     }
 
+    /// Whether it takes bytes from the connection.
+    pub fn reads(self) -> bool {
+        (Self::Read as u8..=Self::RecvMmsg as u8).contains(&(self as u8))
+    }
+
     /// Whether its flags are those of `send(2)`.
-    pub fn has_flags(self) -> bool {
+    pub fn takes_send_flags(self) -> bool {
         matches!(self, Self::Send | Self::SendTo | Self::SendMsg | Self::SendMmsg)
+    }
+
+    /// Whether its flags are those of `recv(2)`.
+    pub fn takes_recv_flags(self) -> bool {
+        matches!(self, Self::Recv | Self::RecvFrom | Self::RecvMsg | Self::RecvMmsg)
     }
 
     /// The one with this number in a recording.

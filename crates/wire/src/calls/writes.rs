@@ -2,15 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::{Call, Kind};
+use super::{Call, Kind, Sending};
 use crate::Socket;
 
-/// `setsockopt` levels and options, and the flag of the `send` calls, of Linux.
-const IPPROTO_TCP: u64 = 6;
-const TCP_NODELAY: u64 = 1;
-const TCP_CORK: u64 = 3;
-const MSG_MORE: u64 = 0x8000;
-/// `EAGAIN`.
+/// `EAGAIN`, of Linux.
 const WOULD_BLOCK: i64 = -11;
 
 /// Bytes that a program handed to a TCP connection by one call.
@@ -43,7 +38,7 @@ impl Writes {
     pub fn take(&mut self, call: &Call, ends: Option<(Socket, Socket)>) -> Option<Write> {
         match call.kind {
             Kind::Connect | Kind::Accept => drop(self.0.insert(call.socket, Stream::default())),
-            Kind::SetSockOpt if call.result == 0 => return self.0.get_mut(&call.socket)?.set(call, ends),
+            Kind::SetSockOpt => return self.0.get_mut(&call.socket)?.set(call, ends),
             Kind::Shutdown => return self.0.get_mut(&call.socket)?.wrote(call, ends, call.start, 0),
             Kind::Close => return self.0.remove(&call.socket)?.wrote(call, ends, call.start, 0),
             kind if kind.writes() => return self.0.get_mut(&call.socket)?.write(call, ends),
@@ -66,12 +61,12 @@ struct Stream {
 
 impl Stream {
     fn set(&mut self, call: &Call, ends: Ends) -> Option<Write> {
-        let is = |option| call.asked == IPPROTO_TCP << 32 | option;
-        if is(TCP_CORK) {
-            self.is_corked = call.flags != 0;
+        let (option, is_on) = call.switched()?;
+        if option == Sending::Cork {
+            self.is_corked = is_on;
         }
         // Linux sends what is corked also when Nagle's algorithm is switched off (`tcp_sock_set_nodelay`).
-        let pulls = is(TCP_CORK) && call.flags == 0 || is(TCP_NODELAY) && call.flags != 0;
+        let pulls = is_on == (option == Sending::Nodelay);
         if pulls { self.wrote(call, ends, call.start, 0) } else { None }
     }
 
@@ -79,7 +74,7 @@ impl Stream {
         if call.result == WOULD_BLOCK {
             self.refused.get_or_insert(call.start);
         }
-        let bytes = u64::try_from(call.result).ok().filter(|bytes| *bytes > 0)?;
+        let bytes = call.wrote()?;
         let at = self.refused.take().unwrap_or(call.start);
         if bytes < call.asked {
             self.refused = Some(at);
@@ -91,10 +86,8 @@ impl Stream {
         let start = self.written;
         self.written = start.saturating_add(bytes);
         let (from, to) = ends?;
-        let is_more = call.kind.has_flags() && call.flags & MSG_MORE != 0;
-        let is_corked = bytes > 0 && (is_more || self.is_corked);
-        let done = call.start.saturating_add_unsigned(call.took);
-        Some(Write { from, to, at, done, start, end: self.written, is_corked })
+        let is_corked = bytes > 0 && (call.says_more() || self.is_corked);
+        Some(Write { from, to, at, done: call.end(), start, end: self.written, is_corked })
     }
 }
 
@@ -103,6 +96,7 @@ mod tests {
     use super::*;
 
     const COOKIE: u64 = 7;
+    const MSG_MORE: u64 = 0x8000;
 
     fn call(kind: Kind, start: i64, asked: u64, result: i64, flags: u64) -> Call {
         let (process, thread, fd, stack) = (1, 1, 3, 0);
@@ -110,7 +104,7 @@ mod tests {
     }
 
     fn cork(start: i64, value: u64) -> Call {
-        call(Kind::SetSockOpt, start, IPPROTO_TCP << 32 | TCP_CORK, 0, value)
+        call(Kind::SetSockOpt, start, Sending::Cork.asked(), 0, value)
     }
 
     /// `start..end` of each write, since when it waited, and whether it was corked.
@@ -148,7 +142,7 @@ mod tests {
         assert_eq!(writes(&more), [(0, 10, 10, true), (10, 15, 30, false)]);
         let corked = [cork(5, 1), call(Kind::Write, 10, 10, 10, 0), cork(40, 0)];
         assert_eq!(writes(&corked), [(0, 10, 10, true), (10, 10, 40, false)]);
-        let nodelay = call(Kind::SetSockOpt, 40, IPPROTO_TCP << 32 | TCP_NODELAY, 0, 1);
+        let nodelay = call(Kind::SetSockOpt, 40, Sending::Nodelay.asked(), 0, 1);
         assert_eq!(writes(&[cork(5, 1), nodelay]), [(0, 0, 40, false)]);
     }
 
