@@ -2,6 +2,9 @@
 //! traffic.
 #![cfg(target_os = "linux")]
 
+#[path = "../../host/tests/namespace/mod.rs"]
+mod namespace;
+
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -12,33 +15,12 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::sched::{CloneFlags, unshare};
+use namespace::{ip, on_own_loopback};
 use rustix::process::Signal;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 use serde_json::Value;
 use tempfile::TempDir;
-
-/// Runs `test` on a thread with a loopback interface of its own; without the rights to, says so.
-fn on_own_loopback(name: &str, test: impl FnOnce() + Send + 'static) {
-    let ran = thread::spawn(move || {
-        let apart = unshare(CloneFlags::CLONE_NEWNET).is_ok();
-        if apart {
-            ip("link set lo up");
-            test();
-        }
-        apart
-    });
-    if !ran.join().expect("no panic in the test's thread") {
-        // Straight to standard error, which shows it; eprintln! is kept from a passing test.
-        let _ = writeln!(io::stderr(), "SKIPPED {name}: only root may make a network namespace");
-    }
-}
-
-fn ip(args: &str) {
-    let status = Command::new("ip").args(args.split(' ')).status().expect("the ip command");
-    assert!(status.success(), "ip {args}");
-}
 
 fn tcpwhy(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));

@@ -1,13 +1,14 @@
 //! On loopback interfaces of namespaces of their own, which only root can make.
 
-use std::io::Write;
 use std::net::UdpSocket;
-use std::process::Command;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use nix::sched::{CloneFlags, unshare};
+#[path = "../../tests/namespace/mod.rs"]
+mod namespace;
+
+use namespace::{ip, on_own_loopback};
 
 use super::*;
 
@@ -17,22 +18,6 @@ const HEADERS: usize = 14 + 20 + 8;
 const STEP_BACK: i64 = 5_000;
 /// Longest wait for a packet that is on its way.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// Runs `test` on a thread with a loopback interface of its own; without the rights to, says so.
-fn on_own_loopback(name: &str, test: impl FnOnce() + Send + 'static) {
-    let ran = thread::spawn(move || {
-        let apart = unshare(CloneFlags::CLONE_NEWNET).is_ok();
-        if apart {
-            ip("link set lo up");
-            test();
-        }
-        apart
-    });
-    if !ran.join().expect("no panic in the test's thread") {
-        // Straight to standard error, which shows it; eprintln! is kept from a passing test.
-        let _ = writeln!(io::stderr(), "SKIPPED {name}: only root may make a network namespace");
-    }
-}
 
 /// Two sockets, the first connected to the second.
 fn datagrams() -> (UdpSocket, UdpSocket) {
@@ -207,11 +192,6 @@ fn offload_that_cannot_be_switched_off_is_an_error() {
         switch_offload_off("nowhere0").expect_err("no such interface");
         switch_offload_off("a-name-too-long-for-it").expect_err("no such interface");
     });
-}
-
-fn ip(args: &str) {
-    let status = Command::new("ip").args(args.split(' ')).status().expect("the ip command");
-    assert!(status.success(), "ip {args}");
 }
 
 /// The EtherType of local experiments (IEEE Std 802): no protocol of the kernel's answers it.
