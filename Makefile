@@ -36,9 +36,9 @@ lint: toolchain
 	@$(CARGO) clippy --version >/dev/null 2>&1 || { echo "clippy is missing. Run: rustup component add rustfmt clippy" >&2; exit 1; }
 	$(CARGO) clippy $(LOCKED) --workspace --all-targets -- -D warnings
 
-# INSTA_UPDATE=no: a snapshot that differs fails, and nothing is written into the tree.
+# INSTA_UPDATE=no: a snapshot that differs fails, and nothing is written into the tree. All failures are told at once.
 unit: toolchain programs
-	INSTA_UPDATE=no $(CARGO) test $(LOCKED) --workspace
+	INSTA_UPDATE=no $(CARGO) test $(LOCKED) --workspace --no-fail-fast
 
 # The documentation is for those who work on the code, so links to private items are fine.
 docs-checked: toolchain
