@@ -2,8 +2,9 @@ import type { Report } from "../data/page.ts";
 import { go, href } from "./route.ts";
 import { type Choice, choose, useTheme } from "./theme.ts";
 
-/** More captures than this are chosen from a list. */
+/** More captures, or longer names in all, are chosen from a list. */
 const MOST_TABS = 5;
+const MOST_LETTERS = 90;
 
 /** The bar at the page's top: the captures, and what is done with the page as a whole. */
 export function AppBar({ report, at, help }: { report: Report; at: number | undefined; help(): void }) {
@@ -26,7 +27,8 @@ export function AppBar({ report, at, help }: { report: Report; at: number | unde
 
 function CaptureChoice({ report, at }: { report: Report; at: number | undefined }) {
   const { captures } = report;
-  if (captures.length > MOST_TABS) {
+  const names = captures.map(({ name }) => baseName(name));
+  if (captures.length > MOST_TABS || names.join("").length > MOST_LETTERS) {
     return (
       <select
         class="capture-choice"
@@ -57,11 +59,16 @@ function CaptureChoice({ report, at }: { report: Report; at: number | undefined 
           aria-current={at === index ? "page" : undefined}
           title={name}
         >
-          {name}
+          {names[index]}
         </a>
       ))}
     </nav>
   );
+}
+
+/** A file without its folders. */
+export function baseName(name: string): string {
+  return name.split(/[/\\]/).at(-1) || name;
 }
 
 const THEMES: [Choice, string][] = [

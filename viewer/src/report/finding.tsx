@@ -110,13 +110,18 @@ function Fixes({ finding }: { finding: Finding }) {
       <ol class="fixes">
         {finding.fixes.map(({ title, how }) => (
           <li key={title}>
-            <b>{title}</b>
-            <p>{how}</p>
+            <b>{codes(title)}</b>
+            <p>{codes(how)}</p>
           </li>
         ))}
       </ol>
     </section>
   );
+}
+
+/** What stands between backquotes is code. */
+function codes(text: string) {
+  return text.split("`").map((part, at) => (at % 2 === 1 ? <code key={part}>{part}</code> : part));
 }
 
 function WhatIfBox({ finding }: { finding: Finding }) {

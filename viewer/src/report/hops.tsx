@@ -1,6 +1,7 @@
 import type { Evidence, Page } from "../data/page.ts";
 import type { Hop, Hops, Pair, Passed } from "../generated/report.ts";
 import { bytes, count, duration, plural } from "../text/number.ts";
+import { baseName } from "./bar.tsx";
 import { FindingBody, FindingHead } from "./finding.tsx";
 import { hrefOf } from "./route.ts";
 
@@ -82,7 +83,7 @@ function HopLink({ hop }: { hop: Hop }) {
         <bdi>{hop.client}</bdi> → <bdi>{hop.server}</bdi>
       </a>{" "}
       <span class="faint">
-        #{hop.connection} of {hop.name.split(/[/\\]/).at(-1)}
+        #{hop.connection} of {baseName(hop.name)}
       </span>
     </>
   );

@@ -73,14 +73,24 @@ export function CaptureHead({ capture, known }: { capture: Capture; known: PageC
 /** The verdict, with the sign of the worst that was found. */
 export function Verdict({ capture, known }: { capture: Capture; known: PageCapture }) {
   const kind = verdictKind(capture);
+  const [head, detail] = firstSentence(known.verdict);
   return (
     <div class={`verdict ${kind}`}>
       <span class="verdict-sign" aria-hidden="true">
         {{ problem: "✖", advice: "▲", note: "○", good: "✔" }[kind]}
       </span>
-      <p>{known.verdict}</p>
+      <p>
+        <b>{head}</b>
+        {detail}
+      </p>
     </div>
   );
+}
+
+/** The sentence that says it, and those that explain it. A number's point has no space behind it. */
+export function firstSentence(text: string): [string, string] {
+  const end = text.search(/[.:?!] (?=\S)/);
+  return end < 0 ? [text, ""] : [text.slice(0, end + 1), text.slice(end + 1)];
 }
 
 type VerdictKind = "problem" | "advice" | "note" | "good";

@@ -280,6 +280,8 @@ function GridRow({ capture, row, index, current }: GridRowProps) {
   const { id, client, server, protocol, ledger_ms, duration_ms, base_rtt_ms, exchanges, packets } =
     connection;
   const worst = findings[0]?.finding;
+  const rules = findings.map(({ finding }) => finding.rule);
+  const about = [...(protocol === "udp" ? ["UDP"] : []), ...rules].join(", ");
   return (
     <div
       id={`row-${id}`}
@@ -295,10 +297,7 @@ function GridRow({ capture, row, index, current }: GridRowProps) {
         <a class="names" href={hrefOf(capture, id)} tabIndex={-1} title={`${client} → ${server}`}>
           <bdi>{client}</bdi> → <bdi>{server}</bdi>
         </a>
-        <span class="rules">
-          {protocol === "udp" ? "UDP " : ""}
-          {findings.length === 0 ? "" : findings.map(({ finding }) => finding.rule).join(", ")}
-        </span>
+        {about && <span class="rules">{about}</span>}
       </Cell>
       <Cell column="lost">
         <LedgerBar ledger={ledger_ms} />
