@@ -1,6 +1,6 @@
 /** Everything of one connection that needs its packets. */
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Connection, Finding, Page, Report } from "../data/page.ts";
 import type { Side, Table } from "../data/table.ts";
 import { count, plural } from "../text/number.ts";
@@ -53,7 +53,8 @@ export function ConnectionView(props: ConnectionViewProps) {
 type ChartsProps = ConnectionViewProps & { table: Table; every: number; packets: number };
 
 function Charts({ connection, table, findings, focus, onRange, every, packets }: ChartsProps) {
-  const model = useMemo(() => new Model(table, findings, every > 1), [table, findings, every]);
+  const same = useSame(findings);
+  const model = useMemo(() => new Model(table, same, every > 1), [table, same, every]);
   const [senders, setSenders] = useState<Side[]>([0, 1]);
   const rest = useRest(model);
   const [from, until] = focus?.range ?? [];
@@ -67,8 +68,11 @@ function Charts({ connection, table, findings, focus, onRange, every, packets }:
   useEffect(() => {
     if (focus?.packet !== undefined) model.choosePacket(focus.packet);
   }, [model, focus?.packet]);
+  const hasTold = useRef(false);
   useEffect(() => {
-    if (rest === model.all && focus?.range === undefined) return;
+    // Before anybody has zoomed there is nothing to tell.
+    if (rest === model.all && !hasTold.current) return;
+    hasTold.current = true;
     onRange(model.isWhole ? null : [rest.from / NS_PER_MS, rest.until / NS_PER_MS]);
   }, [rest]);
   const label = `Time-sequence plot. ${summary(model)} Keys: plus and minus zoom, left and right move, up and down go from packet to packet, n to the next packet of a finding, Escape goes back, 0 shows all.`;
@@ -89,6 +93,16 @@ function Charts({ connection, table, findings, focus, onRange, every, packets }:
       <Details model={model} connection={connection} view={rest} />
     </div>
   );
+}
+
+/** The array of before, if the present one has the same things in it: nothing is made anew for a copy then. */
+function useSame<T>(things: T[]): T[] {
+  const before = useRef(things);
+  const isSame =
+    before.current.length === things.length &&
+    things.every((thing, index) => thing === before.current[index]);
+  if (!isSame) before.current = things;
+  return before.current;
 }
 
 /** What the plot shows, in numbers. */

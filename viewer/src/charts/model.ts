@@ -130,7 +130,8 @@ export class Model {
     else this.glide(showing(this.goal, pin.time, this.all), "choose");
   }
 
-  private reveal(row: number): void {
+  /** Chooses a packet and shows it with those around it. */
+  reveal(row: number): void {
     const { time } = this.table.marks;
     const at = time[row] as number;
     const { begin, end } = this.around(row);

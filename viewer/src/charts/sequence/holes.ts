@@ -57,8 +57,8 @@ class Scoreboard {
 /** The holes in the data of `sender`, by when they ended. */
 export function holesOf(sender: Side, marks: Marks, sacks: Sacks): Hole[] {
   const found: Hole[] = [];
-  const open = new Map<string, Hole>();
   const board = new Scoreboard();
+  let open: Hole[] = [];
   let highest = Number.NEGATIVE_INFINITY;
   let next = 0;
   let now = 0;
@@ -67,36 +67,31 @@ export function holesOf(sender: Side, marks: Marks, sacks: Sacks): Hole[] {
     if (sideOf(what) === sender || !hasAck(what)) continue;
     now = marks.time[row] as number;
     highest = Math.max(highest, marks.ack[row] as number);
-    const before = next;
-    while (next < sacks.count && (sacks.time[next] as number) <= now) {
+    for (; next < sacks.count && (sacks.time[next] as number) <= now; next++) {
       if (sacks.from[next] !== sender)
         board.take(sacks.ack[next] as number, sacks.left[next] as number, sacks.right[next] as number);
-      next++;
     }
     board.acked(highest);
-    const isQuiet = open.size === 0 && board.ranges.length === 0;
-    if (isQuiet || (next === before && open.size > 0 && isSame(open, board, highest))) continue;
-    update(open, board.missing(highest), now, found);
+    if (open.length > 0 || board.ranges.length > 0) open = update(open, board.missing(highest), now, found);
   }
-  for (const hole of open.values()) found.push({ ...hole, until: now });
+  for (const hole of open) found.push({ ...hole, until: now });
   return found;
 }
 
-/** Whether an ACK without blocks left the lowest hole as it was. */
-function isSame(open: Map<string, Hole>, board: Scoreboard, ack: number): boolean {
-  const lowest = open.values().next().value;
-  return lowest !== undefined && lowest.left === ack && lowest.right === board.ranges[0]?.[0];
-}
-
-/** Closes holes that are no more, and opens those that are new. */
-function update(open: Map<string, Hole>, missing: Range[], now: number, found: Hole[]): void {
-  const keys = new Map(missing.map((range) => [`${range[0]}-${range[1]}`, range]));
-  for (const [key, hole] of open) {
-    if (keys.has(key)) continue;
-    found.push({ ...hole, until: now });
-    open.delete(key);
-  }
-  for (const [key, [left, right]] of keys) {
-    if (!open.has(key)) open.set(key, { left, right, from: now, until: now });
-  }
+/** What is open now: those holes of `open` that still are, and those of `missing` that are new. Both are in order. */
+function update(open: Hole[], missing: Range[], now: number, found: Hole[]): Hole[] {
+  let at = 0;
+  const close = (hole: Hole) => found.push({ ...hole, until: now });
+  const still = missing.map(([left, right]): Hole => {
+    let hole = open[at];
+    while (hole && (hole.left < left || (hole.left === left && hole.right !== right))) {
+      close(hole);
+      hole = open[++at];
+    }
+    const isSame = hole && hole.left === left && hole.right === right;
+    if (isSame) at++;
+    return isSame && hole ? hole : { left, right, from: now, until: now };
+  });
+  for (const hole of open.slice(at)) close(hole);
+  return still;
 }

@@ -4,7 +4,7 @@ import { BARE, hasAck, kindOf, sideOf } from "../../data/table.ts";
 import { type Model, NONE } from "../model.ts";
 import type { Palette } from "../palette.ts";
 import { type Box, type Layout, type Scale, xOf, yOf } from "./layout.ts";
-import { outlined } from "./paint.ts";
+import { outlined, type Place } from "./paint.ts";
 import { nameOf } from "./scene.ts";
 
 /** Radius of a ring, CSS pixels. */
@@ -43,12 +43,13 @@ export function placeOf(
   return { x, y: yOf(scale, bytes) };
 }
 
-/** Rings around the packets that show findings, with their numbers where there is room. */
+/** Rings around the packets that show findings, with their numbers where there is room between `taken` places. */
 export function paintRings(
   context: CanvasRenderingContext2D,
   model: Model,
   scale: Scale,
   sender: number,
+  taken: Place[],
   ratio: number,
   palette: Palette,
 ): void {
@@ -66,7 +67,6 @@ export function paintRings(
   context.textBaseline = "alphabetic";
   context.lineJoin = "round";
   context.lineWidth = 3 * ratio;
-  const taken: { x: number; y: number }[] = [];
   for (const { row, x, y } of places) {
     const isRight = x > box.x + box.width - APART.x * ratio;
     const heights = [y + 13 * ratio, y - 7 * ratio].map((top) =>

@@ -18,21 +18,24 @@ const NAMES_APART = 26;
 /** Half the height of a held ACK's bar. CSS pixels. */
 const HELD = 3;
 
-/** Draws all marks of `scene`; the context is clipped to the plot. */
+/** Where text stands, so that no other is written over it. */
+export type Place = { x: number; y: number };
+
+/** Draws all marks of `scene`; the context is clipped to the plot. Returns where names stand. */
 export function paintMarks(
   context: CanvasRenderingContext2D,
   scene: Scene,
   scale: Scale,
   ratio: number,
   palette: Palette,
-): void {
+): Place[] {
   const brush = new Brush(context, scale, ratio);
   paintHoles(brush, scene, palette);
   paintSacked(brush, scene, palette);
   paintHeld(brush, scene, palette);
   paintAcks(brush, scene, palette);
   paintData(brush, scene, palette);
-  paintNames(brush, scene, palette);
+  return paintNames(brush, scene, palette);
 }
 
 /** Fills boxes of one colour at a time. */
@@ -176,7 +179,7 @@ function paintData(brush: Brush, scene: Scene, palette: Palette): void {
 }
 
 /** SYN, FIN and RST by name, where there is room. */
-function paintNames(brush: Brush, scene: Scene, palette: Palette): void {
+function paintNames(brush: Brush, scene: Scene, palette: Palette): Place[] {
   const { marks, named } = scene;
   const { context, scale } = brush;
   const [begin] = inView(named, scale.view);
@@ -187,23 +190,24 @@ function paintNames(brush: Brush, scene: Scene, palette: Palette): void {
   context.lineJoin = "round";
   context.textBaseline = "alphabetic";
   let free = Number.NEGATIVE_INFINITY;
-  let written = 0;
+  const written: Place[] = [];
   const bars = brush.bars(palette.ink, 1.5);
-  for (let at = begin; at < end && written < MOST_NAMES; at++) {
+  for (let at = begin; at < end && written.length < MOST_NAMES; at++) {
     const row = named.row[at] as number;
     const x = brush.column(named.time[at] as number);
     const y = brush.y((marks.seq[row] as number) + (marks.len[row] as number));
     bars.add(x, y - scale.box.y, y - scale.box.y, px(LEAST_AGAIN));
     if (x < free) continue;
     free = x + px(NAMES_APART);
-    written++;
     const isRight = x > scale.box.x + scale.box.width - px(NAMES_APART);
     context.textAlign = isRight ? "right" : "left";
     const baseline = Math.max(y - px(6), scale.box.y + px(11));
+    written.push({ x, y: baseline });
     outlined(context, nameOf(marks.what[row] as number), isRight ? x - px(2) : x + px(2), baseline, palette);
   }
   context.fillStyle = palette.ink;
   bars.flush();
+  return written;
 }
 
 /** Text that can be read on whatever lies behind it. */

@@ -109,8 +109,8 @@ export class Picture {
       context.beginPath();
       context.rect(scale.box.x, scale.box.y, scale.box.width, scale.box.height);
       context.clip();
-      paintMarks(context, scene, scale, layout.ratio, palette);
-      paintRings(context, model, scale, sender, layout.ratio, palette);
+      const names = paintMarks(context, scene, scale, layout.ratio, palette);
+      paintRings(context, model, scale, sender, names, layout.ratio, palette);
       context.restore();
       paintFrame(context, scale, headingOf(scene, sampled), layout.ratio, palette);
     }
