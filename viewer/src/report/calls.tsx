@@ -98,7 +98,22 @@ function WritePart({ write: { call, count: times, stack } }: { write: Write }) {
     <>
       <code>{call}()</code> {times === 1 ? "once" : `${count(times)} times`} a message
       {stack.length === 0 ? ", whose stack was not kept" : ", from"}
-      <Stack stack={stack} />
+      <ScriptStack stack={stack} />
+    </>
+  );
+}
+
+/** A script's lines, and folded below them how its interpreter came to the call. */
+function ScriptStack({ stack }: { stack: Place[] }) {
+  const first = stack.findIndex((place) => place.script);
+  if (first <= 0) return <Stack stack={stack} />;
+  return (
+    <>
+      <Stack stack={stack.slice(first)} />
+      <details>
+        <summary class="faint">through {plural(first, "function")} of the interpreter</summary>
+        <Stack stack={stack.slice(0, first)} />
+      </details>
     </>
   );
 }
