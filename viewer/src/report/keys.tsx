@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Place } from "./app.tsx";
 import type { Row } from "./connections/order.ts";
 import { go, href, hrefOf } from "./route.ts";
@@ -23,7 +23,8 @@ interface Context {
 
 /** The page's own keys. Where something is typed, and with Ctrl, Alt or Meta, they are not ours. */
 export function useKeys({ place, around, help }: Context): void {
-  useEffect(() => {
+  // With the layout: a key that comes right after a page was drawn is meant for that page.
+  useLayoutEffect(() => {
     const pressed = (event: KeyboardEvent) => {
       if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || isTyped(event.target))
         return;
