@@ -125,17 +125,18 @@ export function paintFrame(
   context: CanvasRenderingContext2D,
   scale: Scale,
   heading: string,
+  notesEdge: boolean,
   ratio: number,
   palette: Palette,
 ): void {
-  const { box, reach } = scale;
+  const { box } = scale;
   outline(context, box.x, box.y, box.width, box.height, palette.frame);
   context.font = `600 ${12 * ratio}px ${FONT}`;
   context.textAlign = "left";
   context.textBaseline = "alphabetic";
   context.fillStyle = palette.ink;
   context.fillText(heading, box.x, box.y - 8 * ratio);
-  if (reach.edge !== "above") return;
+  if (!notesEdge) return;
   context.font = `${11 * ratio}px ${FONT}`;
   context.textAlign = "right";
   context.fillStyle = palette.faint;
