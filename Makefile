@@ -78,7 +78,9 @@ viewer-lint: viewer/node_modules/.package-lock.json
 viewer-test: toolchain viewer viewer/node_modules/.package-lock.json ## The page's own tests, in a browser too (Chromium)
 	cd viewer && ../scripts/node npm test
 	@scripts/need optional chromium chromium
-	cd viewer && ../scripts/node npm run test:browser
+	@scripts/need optional pdftotext poppler-utils
+	$(CARGO) build $(LOCKED) -p tcpwhy
+	cd viewer && TCPWHY=$(abspath $(TARGET))/debug/tcpwhy ../scripts/node npm run test:browser
 
 bench: build tools ## Generate the benchmark captures and time tcpwhy beside tshark, tcptrace and tcpdump
 	$(CARGO) run --release $(LOCKED) -p tcpwhy-benches

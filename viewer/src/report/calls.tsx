@@ -4,9 +4,9 @@ import { count, duration, plural } from "../text/number.ts";
 /** Sockets shown before somebody asks for the others. */
 const FIRST = 3;
 
-/** What programs' calls tell, where they were recorded beside the packets. */
-export function CallsPanel({ calls }: { calls: Calls }) {
-  const { recorder, sockets, programs, lost, interrupted, fix, unseen, no_packets } = calls;
+/** What programs' calls on some `sockets` tell, where they were recorded beside the packets. */
+export function CallsPanel({ calls, sockets }: { calls: Calls; sockets: Socket[] }) {
+  const { recorder, programs, lost, interrupted, fix, unseen, no_packets } = calls;
   const notes = [
     fix === null ? "" : `With --fix ${fix}.`,
     unseen ?? "",
@@ -19,7 +19,7 @@ export function CallsPanel({ calls }: { calls: Calls }) {
       <div class="section-head">
         <h2 id="calls">What the programs wrote</h2>
         <span class="faint">
-          {recorder}: {plural(calls.calls, "call")} on {plural(sockets.length, "TCP socket")} in{" "}
+          {recorder}: {plural(calls.calls, "call")} on {plural(calls.sockets.length, "TCP socket")} in{" "}
           {plural(programs, "program")}
         </span>
       </div>
@@ -98,7 +98,22 @@ function WritePart({ write: { call, count: times, stack } }: { write: Write }) {
     <>
       <code>{call}()</code> {times === 1 ? "once" : `${count(times)} times`} a message
       {stack.length === 0 ? ", whose stack was not kept" : ", from"}
-      <Stack stack={stack} />
+      <ScriptStack stack={stack} />
+    </>
+  );
+}
+
+/** A script's lines, and folded below them how its interpreter came to the call. */
+function ScriptStack({ stack }: { stack: Place[] }) {
+  const first = stack.findIndex((place) => place.script);
+  if (first <= 0) return <Stack stack={stack} />;
+  return (
+    <>
+      <Stack stack={stack.slice(first)} />
+      <details>
+        <summary class="faint">through {plural(first, "function")} of the interpreter</summary>
+        <Stack stack={stack.slice(0, first)} />
+      </details>
     </>
   );
 }

@@ -1,8 +1,10 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { Connection, Evidence, Page, Report } from "../data/page.ts";
+import type { Calls } from "../generated/report.ts";
 import { booked, total } from "../text/lines.ts";
 import { bytes, count, duration, percent, plural } from "../text/number.ts";
 import { shortened } from "../text/plain.ts";
+import { CallsPanel } from "./calls.tsx";
 import type { Row } from "./connections/order.ts";
 import { FindingBody, FindingHead } from "./finding.tsx";
 import { Ledger, lostOf } from "./ledger.tsx";
@@ -15,6 +17,7 @@ const LONGEST_NAME = 261;
 interface Props {
   report: Report;
   page: Page;
+  /** Index into the report's captures. */
   capture: number;
   row: Row;
   /** The finding that is open: its place in the capture's list. */
@@ -29,6 +32,7 @@ export function ConnectionBody({ report, page, capture, row, open, focus, printi
     <>
       <Findings page={page} capture={capture} row={row} open={open} focus={focus} printing={printing} />
       <PacketsAt report={report} page={page} capture={capture} row={row} open={open} focus={focus} />
+      <CallsOf connection={row.connection} calls={report.captures[capture]?.calls} />
     </>
   );
 }
@@ -211,6 +215,15 @@ function PacketsAt({ report, page, capture, row, open, focus }: Omit<Props, "pri
       }
     />
   );
+}
+
+/** What was recorded of the programs at its ends. */
+function CallsOf({ connection: { client, server }, calls }: { connection: Connection; calls?: Calls }) {
+  const sockets = calls?.sockets.filter(
+    ({ local, peer }) => (local === client && peer === server) || (local === server && peer === client),
+  );
+  if (!calls || !sockets || sockets.length === 0) return null;
+  return <CallsPanel calls={calls} sockets={sockets} />;
 }
 
 /** What a report says where its reader asks for a connection that it has not. */

@@ -45,6 +45,12 @@ function PairPart({ pair, page }: { pair: Pair; page: Page }) {
       ? hrefOf(hop.capture, hop.connection, packet)
       : undefined;
   };
+  const placed = (item: Evidence): Evidence => {
+    const hop = { [pair.first.capture]: "before", [pair.second.capture]: "behind" }[item.capture ?? -1];
+    return pair.first.capture === pair.second.capture || !hop
+      ? item
+      : { ...item, note: `${hop}: ${item.note}` };
+  };
   return (
     <article class="pair">
       <h3>
@@ -69,7 +75,11 @@ function PairPart({ pair, page }: { pair: Pair; page: Page }) {
       {pair.findings.map((finding) => (
         <div class="finding open" key={finding.summary}>
           <FindingHead finding={finding} open />
-          <FindingBody finding={finding} page={page} jump={jump} />
+          <FindingBody
+            finding={{ ...finding, evidence: finding.evidence.map(placed) }}
+            page={page}
+            jump={jump}
+          />
         </div>
       ))}
     </article>

@@ -40,7 +40,7 @@ export function Overview({ index, capture, known, page, rows, view, setView, pri
       <ByRule index={index} rows={rows} known={known} page={page} view={view} setView={setView} />
       <AboutCapture index={index} findings={about} page={page} printing={printing} />
       {printing && <PrintedFindings rows={rows} page={page} />}
-      {capture.calls && <CallsPanel calls={capture.calls} />}
+      {capture.calls && <CallsPanel calls={capture.calls} sockets={capture.calls.sockets} />}
       {rows.length > 0 && (
         <Connections
           capture={index}
