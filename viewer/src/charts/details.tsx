@@ -7,7 +7,15 @@ import { CLIENT, kindOf, type Marks, PROBE, SERVER, type Side, sideOf } from "..
 import { count, plural } from "../text/number.ts";
 import type { Model } from "./model.ts";
 import { OverTime } from "./over-time/chart.tsx";
-import { type Dots, dotsIn, exchangeDots, figuresOf, gapDots, roundTripDots } from "./over-time/dots.ts";
+import {
+  type Dots,
+  dotsIn,
+  exchangeDots,
+  figuresOf,
+  gapDots,
+  roundTripDots,
+  slowestOf,
+} from "./over-time/dots.ts";
 import { firstAfter, firstAtLeast } from "./search.ts";
 import { evenBins, growingBins } from "./spread/bins.ts";
 import { Histogram } from "./spread/histogram.tsx";
@@ -17,6 +25,8 @@ import { duration } from "./words.ts";
 const NS_PER_MS = 1e6;
 /** Gaps below this are one bin: packets that leave together, ns. */
 const TOGETHER = 1_000;
+/** Slowest exchanges that are named. */
+const MOST_SLOWEST = 4;
 
 export interface DetailsProps {
   model: Model;
@@ -113,7 +123,34 @@ function Exchanges({ model, view }: DetailsProps) {
         name="exchange"
         label={`Exchanges over time. ${caption}`}
       />
+      <Slowest model={model} dots={dots} view={view} />
     </Card>
+  );
+}
+
+/** The slowest exchanges in view, for who does not click on dots. */
+function Slowest({ model, dots, view }: { model: Model; dots: Dots; view: Range }) {
+  const [begin, end] = dotsIn(dots, view);
+  const slowest = slowestOf(dots, begin, end, MOST_SLOWEST);
+  return (
+    <div class="slowest">
+      slowest:
+      {slowest.map((index) => {
+        const packet = dots.packet[index] as number;
+        const words = duration(dots.value[index] as number);
+        return (
+          <button
+            key={index}
+            type="button"
+            class="pin"
+            aria-label={`Exchange of ${words}, request in packet ${packet}`}
+            onClick={() => model.choosePacket(packet)}
+          >
+            {words} #{count(packet)}
+          </button>
+        );
+      })}
+    </div>
   );
 }
 

@@ -9,6 +9,7 @@ import {
   heightOn,
   nearest,
   roundTripDots,
+  slowestOf,
 } from "./dots.ts";
 
 const MS = 1e6;
@@ -30,6 +31,14 @@ it("puts what is out of order in order", () => {
   table.exchanges.end.reverse();
   table.exchanges.number.reverse();
   expect([...exchangeDots(table).packet]).toEqual([4, 9, 14]);
+});
+
+it("finds the slowest, the first of equals first", () => {
+  const dots = exchangeDots(split(6));
+  dots.value.set([5, 9, 1, 9, 7, 8]);
+  expect(slowestOf(dots, 0, 6, 3)).toEqual([1, 3, 5]);
+  expect(slowestOf(dots, 2, 5, 9)).toEqual([3, 4, 2]);
+  expect(slowestOf(dots, 2, 2, 9)).toEqual([]);
 });
 
 it("tells figures by hand", () => {

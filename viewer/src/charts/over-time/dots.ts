@@ -78,6 +78,19 @@ export function dotsIn(dots: Dots, view: Range): [number, number] {
   return [firstAtLeast(dots.time, view.from), firstAfter(dots.time, view.until)];
 }
 
+/** The `most` largest of some dots, the largest first. */
+export function slowestOf(dots: Dots, begin: number, end: number, most: number): number[] {
+  const largest: number[] = [];
+  for (let index = begin; index < end; index++) {
+    const value = dots.value[index] as number;
+    if (largest.length === most && value <= (dots.value[largest[most - 1] as number] as number)) continue;
+    const at = largest.findIndex((other) => (dots.value[other] as number) < value);
+    largest.splice(at < 0 ? largest.length : at, 0, index);
+    largest.length = Math.min(largest.length, most);
+  }
+  return largest;
+}
+
 /** Least, median, 99th percentile and most of some values; null where there are none. */
 export interface Figures {
   count: number;

@@ -11,7 +11,7 @@ import { bringIntoView, firstRow, ROW, scrolledHeight, scrollFor } from "./windo
 
 const COLUMNS = ["no", "time", "delta", "from", "flags", "seq", "len", "ack", "window", "what"] as const;
 /** Height of the rows' window, CSS pixels; a short table takes less. */
-const MOST_HEIGHT = 352;
+const MOST_HEIGHT = 308;
 /** The table follows the plot once that has come to rest for so many ms. */
 const REST_MS = 140;
 

@@ -14,6 +14,7 @@ const UPRIGHT = 36;
 const FONT = "system-ui, sans-serif";
 /** A tint weaker than this cannot be seen. */
 const INVISIBLE = 0.01;
+const FAR = "the window's edge is far above";
 
 /** Shades the plots by what TCP withholds, and fills the strip with all lines. */
 export function paintLedger(
@@ -125,21 +126,23 @@ export function paintFrame(
   context: CanvasRenderingContext2D,
   scale: Scale,
   heading: string,
+  notesEdge: boolean,
   ratio: number,
   palette: Palette,
 ): void {
-  const { box, reach } = scale;
+  const { box } = scale;
   outline(context, box.x, box.y, box.width, box.height, palette.frame);
   context.font = `600 ${12 * ratio}px ${FONT}`;
   context.textAlign = "left";
   context.textBaseline = "alphabetic";
   context.fillStyle = palette.ink;
   context.fillText(heading, box.x, box.y - 8 * ratio);
-  if (reach.edge !== "above") return;
+  const room = box.width - context.measureText(heading).width;
   context.font = `${11 * ratio}px ${FONT}`;
+  if (!notesEdge || context.measureText(FAR).width + 20 * ratio > room) return;
   context.textAlign = "right";
   context.fillStyle = palette.faint;
-  context.fillText("the window's edge is far above", box.x + box.width, box.y - 8 * ratio);
+  context.fillText(FAR, box.x + box.width, box.y - 8 * ratio);
 }
 
 /** `client → server: 100 kB in 84 segments, 3 sent again`. */

@@ -18,6 +18,8 @@ const KEY_ZOOM = 0.6;
 const KEY_STEP = 0.2;
 /** After zooming out all the way, a wheel that goes on so soon does not scroll the page, ms. */
 const STILL_ZOOMING = 700;
+/** A wheel that turned elsewhere so recently, ms, scrolls the page: a plot that comes under the pointer does not stop that. */
+const STILL_SCROLLING = 300;
 
 /** The pixels that a wheel moved, whatever it counts in. */
 function pixels(delta: number, mode: number): number {
@@ -29,7 +31,12 @@ export function attach(element: HTMLElement, picture: Picture, moved: () => void
   const { model } = picture;
   const stop = new AbortController();
   const { signal } = stop;
-  element.addEventListener("wheel", onWheel(picture), { signal, passive: false });
+  const scrolled = { at: Number.NEGATIVE_INFINITY };
+  const noteScroll = (event: Event) => {
+    if (!element.contains(event.target as Node)) scrolled.at = event.timeStamp;
+  };
+  addEventListener("wheel", noteScroll, { signal, passive: true });
+  element.addEventListener("wheel", onWheel(picture, scrolled), { signal, passive: false });
   attachPointer(element, picture, moved, signal);
   element.addEventListener("dblclick", () => model.back(), { signal });
   element.addEventListener(
@@ -44,7 +51,7 @@ export function attach(element: HTMLElement, picture: Picture, moved: () => void
   return () => stop.abort();
 }
 
-function onWheel(picture: Picture): (event: WheelEvent) => void {
+function onWheel(picture: Picture, scrolled: { at: number }): (event: WheelEvent) => void {
   const { model } = picture;
   let last = Number.NEGATIVE_INFINITY;
   return (event) => {
@@ -52,9 +59,13 @@ function onWheel(picture: Picture): (event: WheelEvent) => void {
     const across = pixels(event.deltaX, event.deltaMode);
     const down = pixels(event.deltaY, event.deltaMode);
     const isPan = event.shiftKey || Math.abs(across) > Math.abs(down);
+    const isZooming = event.timeStamp - last < STILL_ZOOMING;
+    if (!isZooming && event.timeStamp - scrolled.at < STILL_SCROLLING) {
+      scrolled.at = event.timeStamp;
+      return;
+    }
     // Whoever scrolls the page past a plot that shows everything is not held up.
-    const isScroll =
-      !isPan && !event.ctrlKey && down > 0 && model.isWhole && event.timeStamp - last > STILL_ZOOMING;
+    const isScroll = !isPan && !event.ctrlKey && down > 0 && model.isWhole && !isZooming;
     if (isScroll) return;
     event.preventDefault();
     if (isPan) {

@@ -84,12 +84,17 @@ function paintHoles(brush: Brush, scene: Scene, palette: Palette): void {
   const { context, scale } = brush;
   context.fillStyle = palette.hole;
   context.globalAlpha = 0.75;
+  let last = "";
   for (const hole of scene.holes) {
     if (hole.until < scale.view.from || hole.from > scale.view.until) continue;
     const left = brush.column(Math.max(hole.from, scale.view.from));
     const right = brush.column(Math.min(hole.until, scale.view.until));
     const top = Math.round(brush.y(hole.right));
     const bottom = Math.round(brush.y(hole.left));
+    // Of holes on the same pixels, one is enough.
+    const pixels = `${left} ${right} ${top} ${bottom}`;
+    if (pixels === last) continue;
+    last = pixels;
     context.fillRect(left, top, Math.max(1, right - left), Math.max(1, bottom - top));
   }
   context.globalAlpha = 1;
@@ -189,19 +194,20 @@ function paintNames(brush: Brush, scene: Scene, palette: Palette): Place[] {
   context.lineWidth = px(3);
   context.lineJoin = "round";
   context.textBaseline = "alphabetic";
-  let free = Number.NEGATIVE_INFINITY;
   const written: Place[] = [];
+  let free = Number.NEGATIVE_INFINITY;
   const bars = brush.bars(palette.ink, 1.5);
-  for (let at = begin; at < end && written.length < MOST_NAMES; at++) {
+  for (let at = begin; at < end; at++) {
     const row = named.row[at] as number;
     const x = brush.column(named.time[at] as number);
     const y = brush.y((marks.seq[row] as number) + (marks.len[row] as number));
+    context.fillStyle = palette.ink;
     bars.add(x, y - scale.box.y, y - scale.box.y, px(LEAST_AGAIN));
-    if (x < free) continue;
+    if (x < free || written.length >= MOST_NAMES) continue;
     free = x + px(NAMES_APART);
     const isRight = x > scale.box.x + scale.box.width - px(NAMES_APART);
-    context.textAlign = isRight ? "right" : "left";
     const baseline = Math.max(y - px(6), scale.box.y + px(11));
+    context.textAlign = isRight ? "right" : "left";
     written.push({ x, y: baseline });
     outlined(context, nameOf(marks.what[row] as number), isRight ? x - px(2) : x + px(2), baseline, palette);
   }

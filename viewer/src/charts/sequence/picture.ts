@@ -112,7 +112,8 @@ export class Picture {
       const names = paintMarks(context, scene, scale, layout.ratio, palette);
       paintRings(context, model, scale, sender, names, layout.ratio, palette);
       context.restore();
-      paintFrame(context, scale, headingOf(scene, sampled), layout.ratio, palette);
+      const notesEdge = scale.reach.edge === "above" && scene.totals.segments > 0;
+      paintFrame(context, scale, headingOf(scene, sampled), notesEdge, layout.ratio, palette);
     }
     this.stale.marks = false;
     this.paintOver();

@@ -10,9 +10,6 @@ import { Picture } from "./picture.ts";
 import { placeTip } from "./place.ts";
 import { Tooltip } from "./tooltip.tsx";
 
-/** Height of the plot by how many directions it shows, CSS pixels. */
-const HEIGHT = [0, 380, 560];
-
 export function Plot({ model, senders, label }: { model: Model; senders: Side[]; label: string }) {
   const frame = useRef<HTMLDivElement>(null);
   const base = useRef<HTMLCanvasElement>(null);
@@ -21,7 +18,6 @@ export function Plot({ model, senders, label }: { model: Model; senders: Side[];
   const picture = useRef<Picture | null>(null);
   const [pointed, setPointed] = useState<{ row: number; time: number } | null>(null);
   const [told, setTold] = useState("");
-  const height = HEIGHT[senders.length] as number;
 
   useLayoutEffect(() => {
     const element = frame.current as HTMLDivElement;
@@ -54,8 +50,7 @@ export function Plot({ model, senders, label }: { model: Model; senders: Side[];
   return (
     <div
       ref={frame}
-      class="sequence"
-      style={{ height: `${height}px` }}
+      class={senders.length > 1 ? "sequence" : "sequence sequence-one"}
       tabIndex={0}
       role="application"
       aria-roledescription="time-sequence plot"

@@ -1,4 +1,4 @@
-/** A histogram of two senders, one upwards and one downwards. */
+/** A histogram of two senders: the client's upwards, the server's downwards. */
 
 import { count } from "../../text/number.ts";
 import type { Bins } from "./bins.ts";
@@ -29,7 +29,10 @@ export function Histogram({ bins, edge, isLog, label }: Props) {
   const { edges, counts } = bins;
   const size = Math.max(1, edges.length - 1);
   const wide = (WIDTH - LEFT - RIGHT) / size;
-  const [up, down] = counts.map((own) => Math.max(0, ...own)) as [number, number];
+  const tallest = counts.map((own) => Math.max(0, ...own)) as [number, number];
+  // A server that is alone goes upwards too.
+  const upper = tallest[0] > 0 ? 0 : 1;
+  const [up, down] = [tallest[upper] as number, upper === 0 ? tallest[1] : 0];
   const room = HEIGHT - LABELS;
   const scale = room / Math.max(1, up + down);
   const zero = up * scale;
@@ -45,7 +48,7 @@ export function Histogram({ bins, edge, isLog, label }: Props) {
               class={side === 0 ? "bar-client" : "bar-server"}
               x={LEFT + index * wide + 0.5}
               width={Math.max(0.5, wide - 1)}
-              y={side === 0 ? zero - height : zero}
+              y={side === upper ? zero - height : zero}
               height={height}
             >
               <title>
@@ -57,10 +60,10 @@ export function Histogram({ bins, edge, isLog, label }: Props) {
         }),
       )}
       <line class="zero" x1={LEFT} x2={WIDTH - RIGHT} y1={zero} y2={zero} />
-      {[up, down].map(
+      {tallest.map(
         (most, side) =>
           most > 0 && (
-            <text key={SIDES[side]} x={LEFT - 6} y={side === 0 ? 11 : room - 2} text-anchor="end">
+            <text key={SIDES[side]} x={LEFT - 6} y={side === upper ? 11 : room - 2} text-anchor="end">
               {count(most)}
             </text>
           ),
