@@ -1,0 +1,3 @@
+//! The interactive report: one file that opens from disk.
+
+pub mod template;
