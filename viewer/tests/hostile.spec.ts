@@ -12,7 +12,7 @@ const ATTACKS = [
   "javascript:alert(4)",
   "\"onmouseover='alert(5)'x=\"",
   "a\u202egpj.exe\u2066\u200b",
-  "&lt;b&gt;&#60;i",
+  "%3Cscript%3Ealert(7)",
   "W".repeat(200),
 ];
 const HIDDEN = /[\u200b\u202e\u2066]/;

@@ -177,7 +177,8 @@ function Findings({ page, capture, row, open, focus, printing }: Omit<Props, "re
   return (
     <section class="card" aria-labelledby="connection-findings">
       <h2 id="connection-findings">{plural(findings.length, "finding")}</h2>
-      {findings.map(({ finding, index }) => {
+      {findings.map(({ finding, index }, nth) => {
+        const again = printing && findings.slice(0, nth).some((other) => other.finding.rule === finding.rule);
         const isOpen = printing || index === open;
         const jump = ({ packet }: Evidence) =>
           href({ at: "finding", capture, finding: index, focus: { packet } });
@@ -189,7 +190,9 @@ function Findings({ page, capture, row, open, focus, printing }: Omit<Props, "re
             <h3>
               <FindingHead finding={finding} to={to} open={isOpen} />
             </h3>
-            {isOpen && <FindingBody finding={finding} page={page} jump={jump} at={focus.packet} />}
+            {isOpen && (
+              <FindingBody finding={finding} page={page} jump={jump} at={focus.packet} again={again} />
+            )}
           </article>
         );
       })}

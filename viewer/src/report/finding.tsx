@@ -1,6 +1,7 @@
 import type { Evidence, Finding, Page } from "../data/page.ts";
 import { count, duration, moment, percent, plural } from "../text/number.ts";
 import { fix, likeness, sentence } from "../text/what-if.ts";
+import { InLanguage } from "./languages.tsx";
 import { Markup } from "./markup.tsx";
 import { blamed, Sign } from "./severity.tsx";
 
@@ -26,19 +27,19 @@ export function FindingHead({ finding, to, open }: { finding: Finding; to?: stri
   );
 }
 
-/** A finding in full: what, why, evidence, fixes, what they would save, and its rule's own text. */
-export function FindingBody({
-  finding,
-  page,
-  jump,
-  at,
-}: {
+interface BodyProps {
   finding: Finding;
   page: Page;
   jump: Jump;
+  /** The packet that is looked at. */
   at?: number;
-}) {
-  const rule = page.rules[finding.rule];
+  /** Its rule's text stands above already. */
+  again?: boolean;
+}
+
+/** A finding in full: what, why, evidence, fixes, what they would save, and its rule's own text. */
+export function FindingBody({ finding, page, jump, at, again = false }: BodyProps) {
+  const rule = again ? undefined : page.rules[finding.rule];
   return (
     <div class="finding-body">
       <p class="finding-told">{finding.summary}</p>
@@ -48,12 +49,13 @@ export function FindingBody({
         <div>
           <Fixes finding={finding} />
           <WhatIfBox finding={finding} />
+          {!again && <InLanguage rule={finding.rule} />}
         </div>
       </div>
       {rule && (
         <details class="rule-text">
           <summary>
-            What <b>{finding.rule}</b> means, how it is detected, and the fix in each language
+            What <b>{finding.rule}</b> means, how it is detected, what to do
           </summary>
           <Markup html={rule.html} />
         </details>

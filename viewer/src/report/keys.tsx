@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Place } from "./app.tsx";
 import type { Row } from "./connections/order.ts";
 import { go, href, hrefOf } from "./route.ts";
@@ -14,6 +14,14 @@ const KEYS: [keys: string[], what: string][] = [
   [["Tab"], "to the next link, switch or picture"],
 ];
 
+const PLOT_KEYS: [keys: string[], what: string][] = [
+  [["+", "-"], "zoom, as the wheel does; 0 shows all"],
+  [["←", "→"], "move; Home and End to the ends"],
+  [["↑", "↓"], "previous, next packet"],
+  [["n", "p"], "next, previous packet of a finding"],
+  [["Esc"], "back to what was shown before"],
+];
+
 interface Context {
   place: Place | undefined;
   /** The list that the connection is in, as its reader sorted it. */
@@ -23,7 +31,8 @@ interface Context {
 
 /** The page's own keys. Where something is typed, and with Ctrl, Alt or Meta, they are not ours. */
 export function useKeys({ place, around, help }: Context): void {
-  useEffect(() => {
+  // With the layout: a key that comes right after a page was drawn is meant for that page.
+  useLayoutEffect(() => {
     const pressed = (event: KeyboardEvent) => {
       if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || isTyped(event.target))
         return;
@@ -75,20 +84,28 @@ export function Help({ close }: { close(): void }) {
     <dialog ref={dialog} class="help" aria-labelledby="help" onClose={close}>
       <form method="dialog">
         <h2 id="help">Keys</h2>
-        <dl>
-          {KEYS.map(([keys, what]) => (
-            <div key={what}>
-              <dt>
-                {keys.map((key) => (
-                  <kbd key={key}>{key}</kbd>
-                ))}
-              </dt>
-              <dd>{what}</dd>
-            </div>
-          ))}
-        </dl>
+        <KeyList keys={KEYS} />
+        <h3>In the plot of the packets</h3>
+        <KeyList keys={PLOT_KEYS} />
         <button type="submit">Close</button>
       </form>
     </dialog>
+  );
+}
+
+function KeyList({ keys }: { keys: typeof KEYS }) {
+  return (
+    <dl>
+      {keys.map(([names, what]) => (
+        <div key={what}>
+          <dt>
+            {names.map((name) => (
+              <kbd key={name}>{name}</kbd>
+            ))}
+          </dt>
+          <dd>{what}</dd>
+        </div>
+      ))}
+    </dl>
   );
 }

@@ -251,11 +251,16 @@ function PrintedFindings({ rows, page }: { rows: Row[]; page: Page }) {
   const placed = rows.flatMap((row) => row.findings).sort(worstFirst);
   return (
     <section>
-      {placed.slice(0, PRINTED).map(({ finding, index }) => (
+      {placed.slice(0, PRINTED).map(({ finding, index }, nth) => (
         <article class="finding open" key={index}>
           <h3>#{finding.connection}</h3>
           <FindingHead finding={finding} open />
-          <FindingBody finding={finding} page={page} jump={nowhere} />
+          <FindingBody
+            finding={finding}
+            page={page}
+            jump={nowhere}
+            again={placed.slice(0, nth).some((other) => other.finding.rule === finding.rule)}
+          />
         </article>
       ))}
       {placed.length > PRINTED && <p class="faint">And {plural(placed.length - PRINTED, "more finding")}.</p>}
