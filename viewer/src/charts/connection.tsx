@@ -107,7 +107,7 @@ function useSame<T>(things: T[]): T[] {
 
 /** What the plot shows, in numbers. */
 function summary(model: Model): string {
-  const { scenes, sampled, table, all } = model;
+  const { scenes, sampled, table, life } = model;
   const directions = scenes.map((scene) => headingOf(scene, sampled).replace("→", "to"));
-  return `${plural(table.marks.count, "packet")} in ${duration(span(all) / 1.02)}; ${directions.join("; ")}.`;
+  return `${plural(table.marks.count, "packet")} in ${duration(span(life))}; ${directions.join("; ")}.`;
 }

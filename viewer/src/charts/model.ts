@@ -28,6 +28,8 @@ const NS_PER_MS = 1e6;
 export const NONE = -1;
 
 export class Model {
+  /** The first packet and the last, and the same with a margin. */
+  readonly life: Range;
   readonly all: Range;
   /** By sender. */
   readonly scenes: readonly [Scene, Scene];
@@ -48,7 +50,8 @@ export class Model {
     readonly sampled: boolean,
   ) {
     const { time, count } = table.marks;
-    this.all = whole(time[0] ?? 0, time[count - 1] ?? 0);
+    this.life = { from: time[0] ?? 0, until: time[count - 1] ?? 0 };
+    this.all = whole(this.life.from, this.life.until);
     this.view = this.all;
     this.goal = this.all;
     this.scenes = [sceneOf(CLIENT, table), sceneOf(SERVER, table)];
@@ -119,9 +122,10 @@ export class Model {
   /** Chooses a packet by its frame number, near enough to see what happened around it. */
   choosePacket(packet: number): boolean {
     const row = rowOf(this.table.marks.number, packet);
-    if (row < 0) return false;
-    this.reveal(row);
-    return true;
+    const pin = this.pins.find((other) => other.packet === packet);
+    if (row >= 0) this.reveal(row);
+    else if (pin) this.choosePin(pin);
+    return row >= 0 || pin !== undefined;
   }
 
   /** Goes to where a finding's packet is. */

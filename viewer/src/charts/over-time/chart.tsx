@@ -180,7 +180,7 @@ class DotChart {
       for (let value = low; value <= high; value *= 10) levels.push(value);
       return levels;
     }
-    const step = roundStep((high - low) / Math.max(1, HEIGHT / UPRIGHT - 2));
+    const step = roundStep((high - low) / (HEIGHT / UPRIGHT));
     for (let value = 0; value <= high; value += step) levels.push(value);
     return levels;
   }

@@ -12,7 +12,7 @@ describe("a packet in words", () => {
     const finding = { rule: "nagle", evidence: [{ packet: 5, time_ms: 80.03, note }] } as unknown as Finding;
     const model = new Model(split(2), [finding], false);
     const words = [0, 1, 2, 3, 4].map((row) => inWords(model, row));
-    expect(words).toEqual(["SYN", "SYN-ACK", "ACK", "data", `ACK; ${note}`]);
+    expect(words).toEqual(["SYN", "SYN-ACK", "ACK", "data", `ACK, held 40.0${GLUE}ms; ${note}`]);
     expect([0, 1, 3].map((row) => flagLetters(model.table.marks.what[row] as number))).toEqual([
       "S",
       "S.",

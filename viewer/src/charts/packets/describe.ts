@@ -16,7 +16,7 @@ import { LINES } from "../../text/lines.ts";
 import { count } from "../../text/number.ts";
 import type { Model } from "../model.ts";
 import { firstAtLeast, rowOf } from "../search.ts";
-import { isPureAck, nameOf } from "../sequence/scene.ts";
+import { isPureAck, nameOf, type Scene } from "../sequence/scene.ts";
 import { sumsOf } from "../sequence/stretches.ts";
 import { duration } from "../words.ts";
 
@@ -55,11 +55,21 @@ export function kindInWords(model: Model, row: number): string {
   if (name) return name;
   if (!isPureAck(what, len)) return "";
   if (hasWindow(what) && marks.window[row] === 0) return "ACK, window full";
-  const { acks } = model.scenes[1 - sideOf(what)] as (typeof model.scenes)[number];
+  const { acks } = model.scenes[1 - sideOf(what)] as Scene;
   const at = rowOf(acks.row, row);
   if (acks.again[at]) return "same ACK again";
   const isUpdate = at > 0 && acks.top[at] === acks.top[at - 1];
   return isUpdate ? "window update" : "ACK";
+}
+
+/** For how long its sender held an ACK, ns; 0 where that is not known. */
+export function heldFor(model: Model, row: number): number {
+  const { marks } = model.table;
+  const what = marks.what[row] as number;
+  const { holds, heldUntil } = model.scenes[1 - sideOf(what)] as Scene;
+  if (!hasAck(what) || kindOf(what) !== BARE) return 0;
+  const hold = holds[rowOf(heldUntil, marks.time[row] as number)];
+  return hold ? hold.until - hold.from : 0;
 }
 
 /** The blocks that a packet reports to have beyond its ACK, as `left–right`. */
@@ -78,7 +88,8 @@ export function blocksOf(model: Model, row: number): string[] {
 /** The whole last column: what it is, what it SACKs, and what a finding says of it. */
 export function inWords(model: Model, row: number): string {
   const what = model.table.marks.what[row] as number;
-  const parts = [kindInWords(model, row)];
+  const held = heldFor(model, row);
+  const parts = [held > 0 ? `${kindInWords(model, row)}, held ${duration(held)}` : kindInWords(model, row)];
   const blocks = hasAck(what) ? blocksOf(model, row) : [];
   if (blocks.length > 0) parts.push(`SACK ${blocks.join(" ")}`);
   for (const pin of model.pinsByRow.get(row) ?? []) parts.push(pin.note);

@@ -43,6 +43,13 @@ export function placeOf(
   return { x, y: yOf(scale, bytes) };
 }
 
+/** Whether a packet is shown by the data of `sender`: its own data, or what the other side has to say of it. */
+function isAt(model: Model, sender: number, row: number): boolean {
+  const what = model.table.marks.what[row] ?? 0;
+  const isOwn = sideOf(what) === sender;
+  return isOwn ? kindOf(what) !== BARE || nameOf(what) !== "" : kindOf(what) === BARE;
+}
+
 /** Rings around the packets that show findings, with their numbers where there is room between `taken` places. */
 export function paintRings(
   context: CanvasRenderingContext2D,
@@ -55,7 +62,7 @@ export function paintRings(
 ): void {
   const { box } = scale;
   const places = [...model.pinsByRow.keys()]
-    .filter((row) => row >= 0)
+    .filter((row) => row >= 0 && isAt(model, sender, row))
     .flatMap((row) => {
       const place = placeOf(model, scale, sender, row);
       return place ? [{ row, ...place }] : [];

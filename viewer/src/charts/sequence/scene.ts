@@ -65,7 +65,10 @@ export interface Scene {
   acks: Acks;
   blocks: Blocks;
   holes: Hole[];
+  /** In order; they do not overlap. */
   holds: Hold[];
+  /** When each of them ended. */
+  heldUntil: Float64Array;
   totals: { segments: number; again: number; bytes: number };
 }
 
@@ -159,6 +162,7 @@ export function sceneOf(sender: Side, table: Table): Scene {
   const [data, again, probes] = [DATA, RETRANSMISSION, PROBE].map((kind) =>
     segmentsOf(sender, marks, kind),
   ) as [Segments, Segments, Segments];
+  const holds = holdsOf(sender, table);
   const bytes = data.row.reduce((sum, row) => sum + (marks.len[row] as number), 0);
   return {
     sender,
@@ -168,7 +172,8 @@ export function sceneOf(sender: Side, table: Table): Scene {
     acks: acksOf(sender, marks),
     blocks: blocksOf(sender, table),
     holes: holesOf(sender, marks, table.sacks),
-    holds: holdsOf(sender, table),
+    holds,
+    heldUntil: Float64Array.from(holds, ({ until }) => until),
     totals: { segments: data.row.length + again.row.length, again: again.row.length, bytes },
   };
 }

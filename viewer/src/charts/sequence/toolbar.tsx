@@ -88,9 +88,9 @@ function Tool({
 }
 
 /** `0.100000 – 0.350000 s: 250 ms`. */
-function inWords({ goal, all, isWhole }: Model): string {
+function inWords({ goal, life, isWhole }: Model): string {
   const digits = Math.min(9, Math.max(3, Math.ceil(11 - Math.log10(span(goal)))));
-  const stretch = isWhole ? { from: all.from + span(all) / 102, until: all.until - span(all) / 102 } : goal;
+  const stretch = isWhole ? life : goal;
   return `${moment(stretch.from, digits)} – ${moment(stretch.until, digits)} s · ${duration(span(stretch))}`;
 }
 

@@ -3,7 +3,7 @@
 import { BARE, hasAck, hasWindow, kindOf } from "../../data/table.ts";
 import { count } from "../../text/number.ts";
 import { type Model, NONE } from "../model.ts";
-import { blocksOf, kindInWords, senderOf, waits } from "../packets/describe.ts";
+import { blocksOf, heldFor, kindInWords, senderOf, waits } from "../packets/describe.ts";
 import { lineColor } from "../palette.ts";
 import { duration, moment } from "../words.ts";
 import { bookedAt } from "./stretches.ts";
@@ -51,11 +51,13 @@ function Packet({ model, row }: { model: Model; row: number }) {
   const what = marks.what[row] as number;
   const at = marks.time[row] as number;
   const before = row > 0 ? (marks.time[row - 1] as number) : at;
+  const held = heldFor(model, row);
   const blocks = hasAck(what) ? blocksOf(model, row) : [];
   return (
     <>
       <div class="tip-head">
         <b>#{count(marks.number[row] as number)}</b> {senderOf(what)}: {kindInWords(model, row)}
+        {held > 0 && `, held ${duration(held)}`}
       </div>
       <div>
         {moment(at, Math.max(6, digits(model)))} s
