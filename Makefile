@@ -10,7 +10,8 @@ EXAMPLES := $(sort $(filter-out examples/netrek-mail.txt, \
 	$(wildcard examples/*.txt examples/*.pcap examples/*.pcapng examples/*.pcap.gz)))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test format lint unit docs-checked fuzz-smoke bench fuzz truth corpus lab docs fmt clean build toolchain tools programs
+.PHONY: help demo test format lint unit docs-checked fuzz-smoke bench fuzz truth corpus lab docs fmt clean build toolchain tools programs \
+	viewer viewer-test viewer-lint
 
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1|\2/' | column -t -s '|' 2>/dev/null \
@@ -22,22 +23,22 @@ demo: build ## Build tcpwhy and let it explain the captures in examples/
 		$(CARGO) run --quiet --release $(LOCKED) -p tcpwhy -- "$$capture" || exit $$?; \
 	done
 
-test: format lint unit docs-checked fuzz-smoke ## Everything the project checks
+test: format lint unit docs-checked fuzz-smoke viewer-lint viewer-test ## Everything the project checks
 	@echo "All checks passed."
 
-build: toolchain ## The release binary, target/release/tcpwhy
+build: toolchain viewer ## The release binary, target/release/tcpwhy
 	$(CARGO) build --release $(LOCKED) -p tcpwhy
 
 format: toolchain
 	@$(CARGO) fmt --version >/dev/null 2>&1 || { echo "rustfmt is missing. Run: rustup component add rustfmt clippy" >&2; exit 1; }
 	$(CARGO) fmt --all --check
 
-lint: toolchain
+lint: toolchain viewer
 	@$(CARGO) clippy --version >/dev/null 2>&1 || { echo "clippy is missing. Run: rustup component add rustfmt clippy" >&2; exit 1; }
 	$(CARGO) clippy $(LOCKED) --workspace --all-targets -- -D warnings
 
 # INSTA_UPDATE=no: a snapshot that differs fails, and nothing is written into the tree. All failures are told at once.
-unit: toolchain programs
+unit: toolchain programs viewer
 	INSTA_UPDATE=no $(CARGO) test $(LOCKED) --workspace --no-fail-fast
 
 # The documentation is for those who work on the code, so links to private items are fine.
@@ -54,6 +55,32 @@ fuzz: ## Fuzz each target for SECONDS_EACH (60); needs cargo-fuzz and a nightly 
 		echo "== $$target"; \
 		cargo +nightly fuzz run "$$target" -- -max_total_time=$${SECONDS_EACH:-60} || exit 1; \
 	done
+
+# The pages are embedded in the binary. Without a Node to build them, the binary is built without them.
+viewer: ## The pages of --html and serve, viewer/dist
+	@if scripts/node true; then $(MAKE) --no-print-directory viewer/dist/serve.html; else \
+		printf '\n*** tcpwhy is built WITHOUT the interactive page (--html, serve). ***\n\n' >&2; fi
+
+VIEWER_SOURCES := docs/report.schema.json $(shell find viewer \( -name node_modules -o -name .node -o -name dist \
+	-o -name generated -o -name tests -o -name test-results \) -prune -o -type f -print)
+
+viewer/node_modules/.package-lock.json: viewer/package-lock.json
+	cd viewer && ../scripts/node npm ci --no-fund --no-audit
+	@touch $@
+
+# serve.html is the last that the build writes.
+viewer/dist/serve.html: viewer/node_modules/.package-lock.json $(VIEWER_SOURCES)
+	cd viewer && ../scripts/node npm run build
+
+viewer-lint: viewer/node_modules/.package-lock.json
+	cd viewer && ../scripts/node npm run check
+
+viewer-test: toolchain viewer viewer/node_modules/.package-lock.json ## The page's own tests, in a browser too (Chromium)
+	cd viewer && ../scripts/node npm test
+	@scripts/need optional chromium chromium
+	@scripts/need optional pdftotext poppler-utils
+	$(CARGO) build $(LOCKED) -p tcpwhy
+	cd viewer && TCPWHY=$(abspath $(TARGET))/debug/tcpwhy ../scripts/node npm run test:browser
 
 bench: build tools ## Generate the benchmark captures and time tcpwhy beside tshark, tcptrace and tcpdump
 	$(CARGO) run --release $(LOCKED) -p tcpwhy-benches
@@ -78,7 +105,7 @@ fmt: toolchain ## Format the code
 
 clean: ## Remove everything built
 	$(CARGO) clean
-	rm -rf fuzz/target benches/captures
+	rm -rf fuzz/target benches/captures viewer/node_modules viewer/.node viewer/dist/*.html viewer/src/generated
 
 toolchain:
 	@command -v $(CARGO) >/dev/null 2>&1 || { echo "cargo is missing. Install Rust: https://rustup.rs" >&2; exit 1; }

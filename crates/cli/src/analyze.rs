@@ -17,6 +17,7 @@ use crate::drive::{self, Analyzed, Trouble};
 use crate::fail_on::FailOn;
 use crate::filter::Filter;
 use crate::hops::Gathering;
+use crate::html::{self, Page};
 use crate::narrowed::{Named, Narrowed};
 use crate::printer::Printer;
 use crate::quote::{Quoting, When};
@@ -75,6 +76,9 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, default_value_t = When::Auto)]
     whatif: When,
 
+    #[command(flatten)]
+    html: html::Args,
+
     /// Colour: auto, always or never
     #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, default_value_t = Color::Auto)]
     color: Color,
@@ -95,7 +99,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         top: args.top,
         fail_on: &args.fail_on,
     };
-    let mut results = Results::new(asked, Printer::new(output::stdout(), args.format, options)?);
+    let page = args.html.begin(args.files.len())?;
+    let out: Box<dyn Write> =
+        if args.html.is_stdout() { Box::new(io::sink()) } else { Box::new(output::stdout()) };
+    let mut results = Results::new(asked, Printer::new(out, args.format, options)?, page);
     let mut unread = false;
     for path in &args.files {
         if stop.requested() {
@@ -139,6 +146,7 @@ pub(crate) struct Asked<'a> {
 pub(crate) struct Results<'a, W: Write> {
     asked: Asked<'a>,
     pub(crate) printer: Printer<W>,
+    page: Option<Page>,
     hops: Gathering,
     /// Whether something that `--fail-on` names was found.
     found: bool,
@@ -149,10 +157,12 @@ pub(crate) struct Results<'a, W: Write> {
 }
 
 impl<'a, W: Write> Results<'a, W> {
-    pub(crate) fn new(asked: Asked<'a>, printer: Printer<W>) -> Self {
+    /// `page` is what is made of the results beside what is printed.
+    pub(crate) fn new(asked: Asked<'a>, printer: Printer<W>, page: Option<Page>) -> Self {
         Self {
             asked,
             printer,
+            page,
             hops: Gathering::default(),
             found: false,
             has_connection: false,
@@ -165,6 +175,7 @@ impl<'a, W: Write> Results<'a, W> {
         let mut quoting = Quoting::new(path, self.asked.whatif, self.asked.top, stop);
         let filter = self.asked.filter.take();
         self.hops.next_file(path);
+        self.page.iter_mut().for_each(|page| page.next_file(path));
         let take = &mut |analyzed: Analyzed| {
             self.hops.take(&analyzed.diagnosis);
             self.take(analyzed, name, &mut quoting)
@@ -176,6 +187,7 @@ impl<'a, W: Write> Results<'a, W> {
 
     fn take(&mut self, analyzed: Analyzed, name: Option<&str>, quoting: &mut Quoting<'_>) -> io::Result<()> {
         quoting.next_capture();
+        self.page.iter_mut().for_each(Page::next_capture);
         let Analyzed { diagnosis, mut recorded } = analyzed;
         let Some(id) = self.asked.connection else {
             let named = Named { whole: &diagnosis, name };
@@ -212,7 +224,11 @@ impl<'a, W: Write> Results<'a, W> {
             self.found = in_calls && named.iter().any(|name| name.names(SPLIT_WRITE))
                 || shown.findings().any(|finding| is_named(named, &finding));
         }
-        self.printer.print(&quoting.quoted(shown, whole), recorded)
+        let quoted = quoting.quoted(shown, whole);
+        if let Some(page) = &mut self.page {
+            page.take(&quoted, recorded)?;
+        }
+        self.printer.print(&quoted, recorded)
     }
 
     /// What comes next has nothing to do with what came, and alone decides the exit status.
@@ -222,11 +238,12 @@ impl<'a, W: Write> Results<'a, W> {
 
     /// Ends the report with what captures show together. Whether something that `--fail-on` names was found.
     pub(crate) fn finish(self, stop: &Stop) -> Result<bool> {
-        let Self { asked, printer, hops, found, .. } = self;
+        let Self { asked, printer, page, hops, found, .. } = self;
         let hops = hops.finish(asked.filter.as_ref(), asked.connection, stop);
         let mut in_hops = hops.iter().flat_map(|hops| &hops.pairs).flat_map(|pair| &pair.findings);
         let found = found || in_hops.any(|finding| is_named(asked.fail_on, finding));
         output::unless_broken_pipe(printer.finish(hops.as_ref()))?;
+        page.map_or(Ok(()), |page| page.finish(hops.as_ref(), asked.filter.as_ref(), stop))?;
         Ok(found)
     }
 

@@ -1,8 +1,10 @@
 //! Joins the stages: bytes to frames to packets to a diagnosis, in one pass and one thread.
 
+use std::cell::Cell;
 use std::io::{self, Cursor, Read};
 use std::path::Path;
 
+use tcpwhy_diagnose::flow::series::Wanted as Recording;
 use tcpwhy_diagnose::{Analyzer, CaptureInfo, Diagnosis};
 use tcpwhy_wire::calls::{Write, Writes};
 use tcpwhy_wire::container::{self, Item as InFile, Opened, Other, Reader};
@@ -64,6 +66,21 @@ pub(crate) fn recording(
     stop: &Stop,
     take: Taker<'_>,
 ) -> Result<(), Trouble> {
+    let all = |_| recorded.iter().copied().map(Recording::all).collect();
+    recording_parts(path, filter, &all, stop, take)
+}
+
+/// What is recorded of a capture: of the one that has so many others before it in its input.
+pub(crate) type Recordings<'a> = &'a dyn Fn(usize) -> Vec<Recording>;
+
+/// The same with what is wanted of each capture, which may be a part of some connections.
+pub(crate) fn recording_parts(
+    path: &Path,
+    filter: Option<&Filter>,
+    recorded: Recordings<'_>,
+    stop: &Stop,
+    take: Taker<'_>,
+) -> Result<(), Trouble> {
     read(path, Wanted { filter, recorded, tap: None }, stop, take)
 }
 
@@ -90,21 +107,21 @@ pub(crate) type Tap<'a> = &'a dyn Fn(Seen<'_>, Option<&Names>);
 
 /// Shows all packets of an input, which are not analysed: `take` gets empty results, one for each capture in it.
 pub(crate) fn tapped(path: &Path, stop: &Stop, tap: Tap<'_>, take: Taker<'_>) -> Result<(), Trouble> {
-    read(path, Wanted { filter: None, recorded: &[], tap: Some(tap) }, stop, take)
+    read(path, Wanted { filter: None, recorded: &|_| Vec::new(), tap: Some(tap) }, stop, take)
 }
 
 /// What somebody wants of an input's packets.
 #[derive(Clone, Copy)]
 struct Wanted<'a> {
     filter: Option<&'a Filter>,
-    recorded: &'a [u64],
+    recorded: Recordings<'a>,
     tap: Option<Tap<'a>>,
 }
 
 fn read(path: &Path, wanted: Wanted<'_>, stop: &Stop, take: Taker<'_>) -> Result<(), Trouble> {
     let input = Input::open(path, stop).map_err(|error| unreadable(&error))?;
     let progress = input.progress();
-    let run = Run { name: complaint::name(path), wanted, progress: &progress };
+    let run = Run { name: complaint::name(path), wanted, captures: Cell::new(0), progress: &progress };
     let mut take = |diagnosis| {
         progress.clear();
         stop.reading(false);
@@ -123,6 +140,8 @@ fn read(path: &Path, wanted: Wanted<'_>, stop: &Stop, take: Taker<'_>) -> Result
 struct Run<'a> {
     name: String,
     wanted: Wanted<'a>,
+    /// Captures that have begun.
+    captures: Cell<usize>,
     progress: &'a Progress,
 }
 
@@ -273,9 +292,10 @@ struct Gathering<'a> {
 
 impl<'a> Gathering<'a> {
     fn new(run: &'a Run<'a>) -> Self {
+        let before = run.captures.replace(run.captures.get() + 1);
         Self {
             run,
-            analyzer: Analyzer::recording(run.wanted.recorded.iter().copied()),
+            analyzer: Analyzer::recording_parts((run.wanted.recorded)(before)),
             batch: Vec::with_capacity(Analyzer::BATCH),
             calls: calls::Gathering::new(),
             writes: Writes::default(),

@@ -14,6 +14,7 @@ mod explain;
 mod fail_on;
 mod filter;
 mod hops;
+mod html;
 mod input;
 mod lab;
 mod link;

@@ -72,7 +72,7 @@ impl Diagnosis {
     }
 
     /// The packets of the connection of that number. `None` where there is no such connection, or where the analyser was
-    /// not asked to record it ([`crate::Analyzer::recording`]). That of a UDP flow is empty.
+    /// not asked to record it ([`crate::Analyzer::recording`]).
     pub fn series(&self, connection: u64) -> Option<&Series> {
         self.series.get(&self.index(connection)?)
     }

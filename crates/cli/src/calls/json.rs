@@ -9,31 +9,46 @@ use super::{NODELAY, Recorded, Watched};
 
 impl Serialize for Recorded {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let about = self.about();
+        self.first(usize::MAX).serialize(serializer)
+    }
+}
+
+impl Serialize for First<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self(recorded, most) = *self;
+        let about = recorded.about();
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("recorder", &about.recorder)?;
         map.serialize_entry("programs", &about.programs)?;
-        map.serialize_entry("calls", &self.sockets.iter().map(|socket| socket.calls).sum::<u64>())?;
+        map.serialize_entry("calls", &recorded.sockets.iter().map(|socket| socket.calls).sum::<u64>())?;
         map.serialize_entry("lost", &about.lost)?;
         map.serialize_entry("interrupted", &about.interrupted)?;
         map.serialize_entry("fix", &text(&about.fix))?;
         map.serialize_entry("unseen", &text(&about.unseen))?;
         map.serialize_entry("no_packets", &text(&about.no_packets))?;
-        map.serialize_entry("sockets", &Sockets(self))?;
+        map.serialize_entry("sockets", &Sockets(recorded, most))?;
         map.end()
     }
 }
 
+/// A recording, and how many of its sockets are told.
+pub(crate) struct First<'a>(&'a Recorded, usize);
+
 /// One by one: a recording may have a hundred thousand.
-struct Sockets<'a>(&'a Recorded);
+struct Sockets<'a>(&'a Recorded, usize);
 
 impl Serialize for Sockets<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.sockets.iter().map(|socket| self.0.socket_json(socket)))
+        serializer.collect_seq(self.0.sockets.iter().take(self.1).map(|socket| self.0.socket_json(socket)))
     }
 }
 
 impl Recorded {
+    /// The same with no more than so many of its sockets.
+    pub(crate) fn first(&self, most: usize) -> First<'_> {
+        First(self, most)
+    }
+
     fn socket_json(&self, socket: &Watched) -> Value {
         let patterns: Vec<_> =
             socket.groups().into_iter().map(|(pattern, group)| self.pattern_json(pattern, group)).collect();

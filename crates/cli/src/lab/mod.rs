@@ -4,11 +4,12 @@ mod compare;
 mod corpus;
 mod keys;
 mod markdown;
+mod page;
 mod score;
 mod terminal;
 mod watch;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -17,6 +18,7 @@ use serde_json::json;
 use tcpwhy_lab::experiments::{Experiment, Outcome};
 use tcpwhy_lab::lab::Lab;
 use tcpwhy_lab::place;
+use tcpwhy_report::html::PACKETS;
 
 use crate::args::Color;
 use crate::output::Look;
@@ -44,6 +46,14 @@ pub(crate) struct Args {
     /// Keep captures (pcapng) and logs in this folder
     #[arg(long, global = true, value_name = "DIR", value_hint = ValueHint::DirPath)]
     keep: Option<PathBuf>,
+
+    /// Write a page to look at, with the captures of all runs
+    #[arg(id = "lab-html", long = "html", global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    html: Option<PathBuf>,
+
+    /// Packets in the page, of all connections together
+    #[arg(id = "lab-html-packets", long = "html-packets", global = true, value_name = "N", hide_short_help = true, default_value_t = PACKETS)]
+    html_packets: u64,
 
     /// Seed of everything that is left to chance
     #[arg(long, global = true, value_name = "N", default_value_t = 1)]
@@ -98,6 +108,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 
 /// Runs them and prints each as it ends. One that cannot run does not keep the others from it.
 fn run_each(args: &Args, experiments: &[Experiment]) -> Result<ExitCode> {
+    let page = page::Captures::begin(args, experiments.len())?;
+    let kept = page.as_ref().map(page::Captures::folder).or(args.keep.as_deref());
     // Before the progress bar starts a thread: see there.
     place::enter()?;
     let mut outcomes = Vec::new();
@@ -105,7 +117,7 @@ fn run_each(args: &Args, experiments: &[Experiment]) -> Result<ExitCode> {
     for (i, experiment) in experiments.iter().enumerate() {
         let watch = Watch::new(experiment.name(), (i + 1, experiments.len()));
         let lab =
-            Lab { quick: args.quick, seed: args.seed, keep: folder(args, experiment), progress: &watch };
+            Lab { quick: args.quick, seed: args.seed, keep: folder(kept, experiment), progress: &watch };
         let outcome = experiment.run(&lab);
         drop(watch);
         match outcome {
@@ -128,6 +140,7 @@ fn run_each(args: &Args, experiments: &[Experiment]) -> Result<ExitCode> {
         }
     }
     print_all(args, experiments, &outcomes)?;
+    page.map_or(Ok(()), |page| page.finish(experiments))?;
     Ok(if failed.is_empty() { ExitCode::SUCCESS } else { TROUBLE.into() })
 }
 
@@ -144,6 +157,6 @@ fn print_all(args: &Args, experiments: &[Experiment], outcomes: &[Outcome]) -> R
 }
 
 /// Where this experiment's captures go: a folder each.
-fn folder(args: &Args, experiment: &Experiment) -> Option<PathBuf> {
-    args.keep.as_ref().map(|folder| folder.join(experiment.name()))
+fn folder(kept: Option<&Path>, experiment: &Experiment) -> Option<PathBuf> {
+    kept.map(|folder| folder.join(experiment.name()))
 }

@@ -11,17 +11,19 @@ mod plain;
 mod screen;
 mod sink;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
 use clap::ValueHint;
+use tcpwhy_diagnose::Diagnosis;
 use tcpwhy_diagnose::report::Source;
 use tcpwhy_report::terminal::Options;
 
 use crate::args::{Color, Format};
 use crate::fail_on::FailOn;
+use crate::html::{self, Page};
 use crate::printer::Printer;
 use crate::stop::Stop;
 use crate::{FOUND, output};
@@ -102,6 +104,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "RULE", value_delimiter = ',')]
     fail_on: Vec<FailOn>,
 
+    #[command(flatten)]
+    html: html::Args,
+
     /// Colour: auto, always or never
     #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, default_value_t = Color::Auto)]
     color: Color,
@@ -115,6 +120,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if args.say_holders {
         return holders::run();
     }
+    let page = args.html.begin_in_file(1)?;
     let opened = open::open(args)?;
     let stop = Stop::on_signals();
     let limits = Limits { duration: args.duration, packets: args.count };
@@ -136,8 +142,26 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let found = diagnosis.skim().any(|finding| args.fail_on.iter().any(|name| name.matches(&finding)));
     let mut printer = Printer::new(output::stdout(), args.format, options)?;
     output::unless_broken_pipe(printer.print(&diagnosis, None).and_then(|()| printer.finish(None)))?;
+    page.map_or(Ok(()), |page| write_page(page, &diagnosis, args.write.as_deref()))?;
     if let Some(reason) = broke_off {
         return Err(reason);
     }
     Ok(if found { FOUND.into() } else { ExitCode::SUCCESS })
+}
+
+/// Why a page has no packets.
+const NOT_KEPT: &str = "A live capture does not keep its packets: --write FILE saves them.";
+
+/// Writes the page, with packets from the file that was written.
+fn write_page(mut page: Page, diagnosis: &Diagnosis, file: Option<&Path>) -> Result<()> {
+    match file {
+        Some(file) => {
+            page.next_file(file);
+            page.next_capture();
+            page.take(diagnosis, None)?;
+        }
+        None => page.take_alone(diagnosis, NOT_KEPT)?,
+    }
+    // Who asked for the end of the capture with Ctrl-C wants the page of it.
+    page.finish(None, None, &Stop::default())
 }

@@ -25,6 +25,7 @@ use crate::analyze::{Asked, Results};
 use crate::args::Format;
 use crate::drive::Trouble;
 use crate::fail_on::FailOn;
+use crate::html;
 use crate::printer::Printer;
 use crate::quote::When;
 use crate::stop::Stop;
@@ -139,6 +140,9 @@ pub(crate) struct Args {
     /// Sockets to print, those with most split messages first
     #[arg(long, value_name = "N", default_value_t = 5)]
     top: usize,
+
+    #[command(flatten)]
+    html: html::Args,
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
@@ -157,16 +161,20 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let out = BufWriter::with_capacity(REPORT, out);
     let asked =
         Asked { filter: None, connection: None, whatif: When::Auto, top: args.top, fail_on: &args.fail_on };
-    let mut results = Results::new(asked, Printer::new(out, args.format, options)?);
+    let page = args.html.begin_in_file(1 + usize::from(args.compare))?;
+    let mut results = Results::new(asked, Printer::new(out, args.format, options)?, page);
+    // The page is made at the end, and of both.
+    let mut without = None;
     if args.compare {
         results.printer.heading("Without the fix:").context(UNWRITTEN)?;
-        once(args, None, &mut results)?;
+        without = Some(once(args, None, &mut results)?);
         // What the second run, which is cured, ends with is what counts.
         results.forget();
         results.printer.heading("With it:").context(UNWRITTEN)?;
     }
     let (code, saved) = once(args, args.fix, &mut results)?;
     let found = results.finish(&Stop::default()).context(UNWRITTEN)?;
+    drop(without);
     if let Some(destination) = destination {
         destination.take(&saved)?;
     }

@@ -19,6 +19,7 @@ use super::saved::{Destination, Saved};
 use super::{REPORT, UNTRACED, UNWRITTEN, keep, report};
 use crate::analyze::{Asked, Results};
 use crate::args::Format;
+use crate::html::{self, Page};
 use crate::link::quantity;
 use crate::printer::Printer;
 use crate::quote::When;
@@ -82,10 +83,14 @@ pub(crate) struct Args {
     /// Sockets to print, those with most split messages first
     #[arg(long, value_name = "N", default_value_t = 5)]
     top: usize,
+
+    #[command(flatten)]
+    html: html::Args,
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let destination = args.output.as_deref().map(Destination::open).transpose()?;
+    let page = args.html.begin_in_file(1)?;
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         // The second one quits without a report.
@@ -100,7 +105,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let saved = keep(recording, packets)?;
     match destination {
         Some(destination) => destination.take(&saved)?,
-        None => print(args, &saved)?,
+        None => print(args, &saved, page)?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -119,11 +124,11 @@ fn wait(args: &Args, tracer: &Tracer, stop: &AtomicBool) {
     }
 }
 
-fn print(args: &Args, saved: &Saved) -> Result<()> {
+fn print(args: &Args, saved: &Saved, page: Option<Page>) -> Result<()> {
     let options = Options { top: args.top, ..Options::default() };
     let asked = Asked { filter: None, connection: None, whatif: When::Auto, top: args.top, fail_on: &[] };
     let out = BufWriter::with_capacity(REPORT, io::stdout());
-    let mut results = Results::new(asked, Printer::new(out, args.format, options)?);
+    let mut results = Results::new(asked, Printer::new(out, args.format, options)?, page);
     report(saved, "the processes' packets", &mut results)?;
     results.finish(&Stop::default()).context(UNWRITTEN).map(drop)
 }

@@ -22,6 +22,7 @@ use serde_json::json;
 use tcpwhy_simulate::scenario::{self, Runs, Scenario};
 
 use crate::args::Color;
+use crate::html;
 use crate::output::Look;
 use crate::{TROUBLE, output};
 use account::Account;
@@ -105,6 +106,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PICTURE", value_hint = ValueHint::FilePath)]
     plot: Option<PathBuf>,
 
+    #[command(flatten)]
+    html: html::Args,
+
     /// terminal, for people, json, for programs (tcpwhy-simulate/1), or markdown
     #[arg(long, value_enum, value_name = "FORMAT", hide_possible_values = true, default_value_t = Format::Terminal)]
     format: Format,
@@ -140,10 +144,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     ensure!(until <= LONGEST_RUN, "more than a day of virtual time");
     match &scenario.runs {
         Runs::Table(runs) => {
-            let only_numbers = args.keep.is_none() && args.plot.is_none();
+            let only_numbers = args.keep.is_none() && args.plot.is_none() && args.html.html.is_none();
             ensure!(
                 only_numbers,
-                "--keep and --plot need a scenario with variants: a table has too many runs"
+                "--keep, --plot and --html need a scenario with variants: a table has too many runs"
             );
             table::run(args, &scenario, runs, until)?;
             Ok(ExitCode::SUCCESS)
@@ -162,16 +166,26 @@ fn variants(args: &Args, scenario: Scenario, until: Duration) -> Result<ExitCode
     if let Some(folder) = &args.keep {
         std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     }
-    let (mut accounts, mut taken) = (Vec::new(), BTreeSet::new());
+    let page = args.html.begin_in_file(2 * variants.len())?;
+    let gone = tempfile::tempdir().context("no folder for the captures")?;
+    let folder = args.keep.as_deref().or(page.as_ref().map(|_| gone.path()));
+    let (mut accounts, mut taken, mut captures) = (Vec::new(), BTreeSet::new(), Vec::new());
     for variant in variants {
         let (world, measured) = scenario::run(variant, until);
         let stem = keep::stem(&variant.name, &mut taken);
-        let kept = args.keep.as_ref().map(|folder| keep::save(&world, &stem, folder)).transpose()?;
-        accounts.push(Account::new(variant, &world, measured, kept.unwrap_or_default()));
+        let kept = folder.map(|folder| keep::save(&world, &stem, folder)).transpose()?.unwrap_or_default();
+        captures.extend(
+            kept.iter().zip(["client", "server"]).map(|(path, end)| {
+                (path.clone(), format!("{}: {}, at the {end}", scenario.name, variant.name))
+            }),
+        );
+        let kept = if args.keep.is_some() { kept } else { Vec::new() };
+        accounts.push(Account::new(variant, &world, measured, kept));
     }
     if let Some(path) = &args.plot {
         plot::save(&scenario, &accounts, path)?;
     }
+    page.map_or(Ok(()), |page| html::of_captures(page, &captures))?;
     match args.format {
         Format::Terminal => terminal::print(&scenario, &accounts, Look::of(args.color))?,
         Format::Markdown => output::print(|out| markdown::write(out, &scenario, &accounts))?,

@@ -3,6 +3,7 @@
 mod capture;
 mod exit_status;
 mod hops;
+mod html;
 mod output;
 mod plot;
 #[cfg(target_os = "linux")]

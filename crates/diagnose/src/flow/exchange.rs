@@ -30,6 +30,28 @@ pub(crate) struct Exchanges {
     state: State,
 }
 
+/// Where the present exchange stands, and how many there were: for who keeps each of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Standing {
+    pub(crate) number: u64,
+    /// When the present request began, and when its answer ended so far.
+    pub(crate) asked: i64,
+    pub(crate) answered: i64,
+    state: State,
+}
+
+impl Standing {
+    /// Whether the server is answering.
+    pub(crate) fn is_answering(self) -> bool {
+        self.state == State::Answering
+    }
+
+    /// Whether a request began since it stood as `before`.
+    pub(crate) fn is_new_request(self, before: Self) -> bool {
+        self.state == State::Asked && (before.state != State::Asked || self.number > before.number)
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
     /// The client has not spoken yet.
@@ -107,6 +129,12 @@ impl Exchanges {
         let latency = self.answered - self.asked;
         self.total += latency;
         self.latency.get_or_insert_default().add(latency);
+    }
+
+    /// Where the present one stands.
+    pub(crate) fn standing(&self) -> Standing {
+        let Self { asked, answered, state, .. } = *self;
+        Standing { number: self.number(), asked, answered, state }
     }
 
     /// How many exchanges there were.

@@ -345,6 +345,11 @@ impl Half {
         }
     }
 
+    /// Whether data is being timed.
+    pub(crate) fn is_timing(&self) -> bool {
+        self.sample_end != 0
+    }
+
     /// Stops timing without a result: after a retransmission an ACK is ambiguous (Karn; RFC 6298 section 3).
     pub(crate) fn spoil_sample(&mut self) {
         self.sample_end = 0;

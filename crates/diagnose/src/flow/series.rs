@@ -1,19 +1,33 @@
-//! The packets of one connection as a time-sequence plot shows them, for who asked for that connection.
-//!
-//! This is the one place where packets are kept, and their number is bounded: beyond it every other one is dropped,
-//! again and again, so that a plot of a long connection still shows all of its life.
+//! The packets of one connection as plots and pages show them, for who asked for that connection.
 
-use tcpwhy_wire::Tcp;
 pub use tcpwhy_wire::TcpFlags;
 
-use super::connection::Connection;
-use super::fact::End;
-use super::sequence;
 use crate::report::Side;
 
-/// Packets kept of one connection, and SACK blocks: 72 MiB and 40 MiB. A plot a thousand pixels wide still has a
-/// thousand packets for each of them.
+/// Packets kept of one connection where nobody asks for fewer, and SACK blocks, exchanges and round trips: 72, 40, 24 and
+/// 24 MiB. A plot a thousand pixels wide still has a thousand packets for each of them.
 const MOST: usize = 1 << 20;
+
+/// A connection that is recorded, and how much of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// Its number, as the report has it.
+    pub connection: u64,
+    /// One of so many packets of each side will do; 1 where all are wanted.
+    pub every: u64,
+    /// Packets of it, positions in the capture, that are wanted in any case, with those of the connection around them.
+    pub near: Vec<u64>,
+    /// Packets that are kept at most, and SACK blocks, intervals of the ledger, exchanges, round trips. Of more, every other
+    /// one is dropped, again and again.
+    pub most: usize,
+}
+
+impl Wanted {
+    /// All of a connection, as far as a million packets go.
+    pub fn all(connection: u64) -> Self {
+        Self { connection, every: 1, near: Vec::new(), most: MOST }
+    }
+}
 
 /// What a packet carries, as the analysis took it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,178 +91,41 @@ pub struct Sack {
     pub block: (i64, i64),
 }
 
-/// The packets of one connection.
+/// A request and its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    /// When the request's first byte passed, ns on the capture's clock.
+    pub start: i64,
+    /// When the answer's last byte did.
+    pub end: i64,
+    /// Position in the capture of the request's first packet.
+    pub number: u64,
+}
+
+/// How long data and its ACK took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoundTrip {
+    /// Whose data it was.
+    pub from: Side,
+    /// When the ACK passed, ns on the capture's clock.
+    pub time: i64,
+    /// The round trip over the whole path, ns: from data to ACK at the capture, and the shortest way from there to the
+    /// sender and back. Without the latter where it was not measured beyond doubt, as `base_rtt_ms` is null then.
+    pub rtt: i64,
+}
+
+/// The packets of one connection, and what they come to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Series {
-    /// In the order in which they passed.
+    /// In the order in which they passed. The datagrams of a UDP flow have as sequence number the bytes that their sender
+    /// had sent before.
     pub marks: Vec<Mark>,
     /// In the order in which they passed.
     pub sacks: Vec<Sack>,
-    /// How many packets were dropped because there were too many: evenly, of all between the first and the last.
+    /// How many packets were left out because there were too many: evenly, of all between the first and the last.
     pub dropped: u64,
-}
-
-/// A series on its way.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Collector {
-    series: Series,
-    /// One of so many packets of each side is kept; 0 where all are.
-    skip: u64,
-    /// Packets seen of each end. Counted apart: where data and ACKs take turns, one of two packets would be all of one
-    /// side's and none of the other's.
-    seen: [u64; 2],
-    /// Where the relative numbers of each end begin.
-    bases: [Option<u64>; 2],
-}
-
-/// What the analysis had counted of one direction before a packet, to see how it took that packet.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Counted {
-    segments: u32,
-    retransmitted: u32,
-}
-
-impl Counted {
-    pub(crate) fn of(connection: &Connection, from: End) -> Self {
-        let half = &connection.halves[from];
-        Self { segments: half.segments, retransmitted: half.retransmitted() }
-    }
-}
-
-impl Collector {
-    /// Takes a packet that `connection` has just handled; `before` is what was counted before that.
-    pub(crate) fn take(
-        &mut self,
-        number: u64,
-        tcp: &Tcp,
-        from: End,
-        connection: &Connection,
-        before: Counted,
-    ) {
-        let other = 1 - from;
-        let is_syn = tcp.flags.has(TcpFlags::SYN);
-        let seq = self.relative(connection, from, tcp.seq, is_syn);
-        let has_ack = tcp.flags.has(TcpFlags::ACK);
-        let ack = has_ack.then(|| self.relative(connection, other, tcp.ack, false));
-        self.seen[from] += 1;
-        if !self.keeps(tcp, from) {
-            self.series.dropped += 1;
-            return;
-        }
-        let mark = Mark {
-            number,
-            time: connection.last,
-            from: side(from),
-            kind: kind(tcp, before, Counted::of(connection, from)),
-            flags: tcp.flags,
-            seq,
-            len: tcp.payload_len,
-            ack,
-            window: window(tcp, connection, other),
-        };
-        self.series.marks.push(mark);
-        if let Some(ack) = ack {
-            self.take_sacks(tcp, &mark, ack, connection, other);
-        }
-        if self.series.marks.len() >= MOST {
-            self.series.dropped += drop_every_other(&mut self.series.marks, |mark| mark.from);
-            self.skip = (self.skip * 2).max(2);
-        }
-    }
-
-    fn take_sacks(&mut self, tcp: &Tcp, mark: &Mark, ack: i64, connection: &Connection, other: End) {
-        for &(left, right) in tcp.options.sack.as_slice() {
-            let block = [left, right].map(|edge| self.relative(connection, other, edge, false));
-            self.series.sacks.push(Sack { time: mark.time, from: mark.from, ack, block: block.into() });
-        }
-        if self.series.sacks.len() >= MOST {
-            drop_every_other(&mut self.series.sacks, |sack| sack.from);
-        }
-    }
-
-    /// Whether the present packet is one of those that are kept. SYN, FIN and RST always are, once and again.
-    fn keeps(&self, tcp: &Tcp, from: End) -> bool {
-        let is_rare = tcp.flags.has(TcpFlags::SYN | TcpFlags::FIN | TcpFlags::RST);
-        self.skip == 0 || is_rare || self.seen[from].is_multiple_of(self.skip)
-    }
-
-    /// A sequence number of `end`'s direction, relative to that direction's first one.
-    fn relative(&mut self, connection: &Connection, end: End, seq: u32, is_syn: bool) -> i64 {
-        let half = &connection.halves[end];
-        let seq = sequence::unwrap(seq, half.next);
-        let first = if is_syn { seq } else { seq.wrapping_sub(1) };
-        seq.wrapping_sub(*self.bases[end].get_or_insert(first)).cast_signed()
-    }
-
-    /// The series, with the sides by name now that the connection's client is known.
-    pub(crate) fn finish(self, client: End) -> Series {
-        let mut series = self.series;
-        if client == 1 {
-            let other = |side: Side| if side == Side::Client { Side::Server } else { Side::Client };
-            series.marks.iter_mut().for_each(|mark| mark.from = other(mark.from));
-            series.sacks.iter_mut().for_each(|sack| sack.from = other(sack.from));
-        }
-        series
-    }
-}
-
-/// An end's side as long as the client is not known.
-fn side(end: End) -> Side {
-    if end == 0 { Side::Client } else { Side::Server }
-}
-
-/// Drops every other one of each side's and returns how many those were.
-fn drop_every_other<T>(all: &mut Vec<T>, side: impl Fn(&T) -> Side) -> u64 {
-    let before = all.len();
-    let mut counts = [0_u64; 2];
-    all.retain(|one| {
-        let count = &mut counts[usize::from(side(one) == Side::Server)];
-        *count += 1;
-        *count % 2 == 1
-    });
-    (before - all.len()) as u64
-}
-
-/// The window that a packet announces for the data of `other`, bytes, where its scale is known.
-fn window(tcp: &Tcp, connection: &Connection, other: End) -> Option<u32> {
-    let half = &connection.halves[other];
-    let field = u32::from(tcp.window);
-    // The window in a SYN is never scaled (RFC 7323 section 2.2), and no scale makes something of none.
-    match tcp.flags.has(TcpFlags::SYN) || field == 0 {
-        true => Some(field),
-        false => half.scale_known.then_some(field << half.shift),
-    }
-}
-
-/// How the analysis took a packet.
-fn kind(tcp: &Tcp, before: Counted, after: Counted) -> Kind {
-    if tcp.payload_len == 0 || tcp.flags.has(TcpFlags::SYN | TcpFlags::RST) {
-        Kind::Bare
-    } else if after.segments == before.segments {
-        Kind::Probe
-    } else if after.retransmitted > before.retransmitted {
-        Kind::Retransmission
-    } else {
-        Kind::Data
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn too_many_are_thinned_evenly_on_each_side() {
-        let (client, server) = (Side::Client, Side::Server);
-        let mut all: Vec<_> = (0..9).map(|n| (n, if n % 2 == 0 { client } else { server })).collect();
-        assert_eq!(drop_every_other(&mut all, |one| one.1), 4);
-        assert_eq!(all, [(0, client), (1, server), (4, client), (5, server), (8, client)]);
-        let thinned = Collector { skip: 4, ..Collector::default() };
-        let kept = |seen, flags| {
-            let tcp = Tcp { flags: TcpFlags(flags), ..Tcp::default() };
-            Collector { seen: [seen, 0], ..thinned.clone() }.keeps(&tcp, 0)
-        };
-        assert_eq!((1..=8).filter(|seen| kept(*seen, TcpFlags::ACK)).collect::<Vec<_>>(), [4, 8]);
-        assert!(kept(5, TcpFlags::FIN | TcpFlags::ACK));
-    }
+    /// In the order of their starts; empty where the traffic is not of that kind.
+    pub exchanges: Vec<Exchange>,
+    /// In the order of their times.
+    pub round_trips: Vec<RoundTrip>,
 }

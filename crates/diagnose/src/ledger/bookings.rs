@@ -10,10 +10,10 @@ use crate::flow::Connection;
 use crate::flow::fact::End;
 use crate::report::{Line, Side};
 
-/// Intervals kept of one connection: 24 MiB, two or three an exchange. Where there are more, they are put together.
-const MOST: usize = 1 << 20;
 /// Neighbours that are put together to one interval for each slot and side: at most 2 × [`SLOTS`], so a half or less.
 const NEIGHBOURS: usize = 4 * SLOTS;
+/// The least that is kept: putting together works on so many groups of neighbours at least.
+const LEAST: usize = 8 * NEIGHBOURS;
 
 /// An interval of a connection's life, booked on one line of its ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,13 +61,20 @@ struct Interval {
 }
 
 /// Keeps one timeline's slots as they are booked.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Recorder {
     intervals: Vec<Interval>,
     is_coarse: bool,
+    /// So many are kept at most. Where there are more, they are put together.
+    most: usize,
 }
 
 impl Recorder {
+    /// Keeps `most` intervals, of 24 bytes, or some hundreds if that is more.
+    pub(super) fn new(most: usize) -> Self {
+        Self { intervals: Vec::new(), is_coarse: false, most: most.max(LEAST) }
+    }
+
     /// Takes the next interval, which begins where the one before ended.
     pub(super) fn take(&mut self, slot: Slot, whose: u8, from: i64, until: i64) {
         match self.intervals.last_mut() {
@@ -77,7 +84,7 @@ impl Recorder {
             }
             _ => self.intervals.push(Interval { from, until, slot, whose }),
         }
-        if self.intervals.len() > MOST {
+        if self.intervals.len() > self.most {
             self.intervals = put_together(&self.intervals);
             self.is_coarse = true;
         }
@@ -227,7 +234,8 @@ mod tests {
 
     #[test]
     fn however_many_there_are_each_line_keeps_its_sum() {
-        let mut recorder = Recorder::default();
+        const MOST: usize = 1 << 16;
+        let mut recorder = Recorder::new(MOST);
         let slots = [Slot::Cwnd, Slot::Hold, Slot::Rto];
         for n in 0..3 * MOST {
             recorder.take(slots[n % 3], 0, n as i64, n as i64 + 1);

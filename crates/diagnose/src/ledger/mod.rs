@@ -114,9 +114,9 @@ impl Ledger {
         self.timeline.claim(Claim { from, until, slot, rank, whose });
     }
 
-    /// Keeps every interval that is booked from now on, for [`Ledger::bookings`].
-    pub(crate) fn record(&mut self) {
-        self.timeline.record();
+    /// Keeps the intervals that are booked from now on, for [`Ledger::bookings`]; `most` of them as they are.
+    pub(crate) fn record(&mut self, most: usize) {
+        self.timeline.record(most);
     }
 
     /// The time of `connection`, whose ledger this is, on the report's lines. Sums to its duration.

@@ -118,9 +118,9 @@ impl Timeline {
         Self { frontier: first, booked: [0; SLOTS], claims: [none; CLAIMS], count: 0, recorder: None }
     }
 
-    /// Keeps every interval that is booked from now on.
-    pub(crate) fn record(&mut self) {
-        self.recorder.get_or_insert_default();
+    /// Keeps the intervals that are booked from now on, `most` of them as they are.
+    pub(crate) fn record(&mut self, most: usize) {
+        self.recorder.get_or_insert_with(|| Box::new(Recorder::new(most)));
     }
 
     /// What was kept.

@@ -20,7 +20,7 @@ pub struct HeldAck {
 
 /// The ACKs that the receiver of `sender`'s data held; none where the capture, made at `vantage`, is not near it: the
 /// way there and back cannot be told from a hold then.
-pub(super) fn held_acks(series: &Series, sender: Side, vantage: Vantage) -> Vec<HeldAck> {
+pub(crate) fn held_acks(series: &Series, sender: Side, vantage: Vantage) -> Vec<HeldAck> {
     let is_near = match sender {
         Side::Client => vantage == Vantage::Server,
         Side::Server => vantage == Vantage::Client,

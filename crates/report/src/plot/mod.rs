@@ -20,12 +20,13 @@ mod svg;
 use tcpwhy_diagnose::Diagnosis;
 use tcpwhy_diagnose::flow::series::{Mark, Sack, Series};
 use tcpwhy_diagnose::ledger::Bookings;
-use tcpwhy_diagnose::report::{Connection, Line, Side, Source as _};
+use tcpwhy_diagnose::report::{Connection, Line, Protocol, Side, Source as _};
 
 use crate::number;
 use crate::page::{GLUE, shortened};
 use crate::plain::plain;
 pub use held::HeldAck;
+pub(crate) use held::held_acks;
 use legend::{Entry, Legend, Sample};
 use panel::{Contents, Drawing};
 pub use png::{PngError, png};
@@ -60,11 +61,12 @@ impl<'a> Panel<'a> {
         connection: &Connection,
         sender: Side,
     ) -> Option<Self> {
-        let series = diagnosis.series(connection.id).filter(|series| !series.marks.is_empty())?;
+        let is_tcp = connection.protocol == Protocol::Tcp;
+        let series = diagnosis.series(connection.id).filter(|series| is_tcp && !series.marks.is_empty())?;
         let findings = diagnosis.findings_of(connection.id);
         let evidence =
             findings.iter().flat_map(|finding| &finding.evidence).map(|shown| shown.packet).collect();
-        let held_acks = held::held_acks(series, sender, connection.vantage);
+        let held_acks = held_acks(series, sender, connection.vantage);
         let (heading, origin) = (String::new(), diagnosis.origin());
         let panel = Self { heading, series, bookings, sender, origin, evidence, held_acks };
         let bytes = match sender {

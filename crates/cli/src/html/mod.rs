@@ -1,0 +1,197 @@
+//! `--html FILE`: the report as a page to look at, beside the one that is printed.
+//!
+//! What the page lists is chosen while the captures pass; whose packets it has is known only after the last of them, so that
+//! takes a second look at the files.
+
+mod gathered;
+mod tables;
+mod target;
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::ValueHint;
+use tcpwhy_diagnose::hops::Hops;
+use tcpwhy_diagnose::report::Source;
+use tcpwhy_report::html::{self, Chosen, Data, Limits, Listed, texts};
+use tcpwhy_report::json::Writer;
+use tcpwhy_report::number;
+use tcpwhy_report::page::GLUE;
+use tcpwhy_report::terminal::Options;
+
+use crate::analyze::{Asked, Results};
+use crate::args::Format;
+use crate::calls::Recorded;
+use crate::complaint;
+use crate::drive::Trouble;
+use crate::filter::Filter;
+use crate::printer::Printer;
+use crate::quote::When;
+use crate::stop::Stop;
+use gathered::{Gathered, Place};
+use target::Target;
+
+/// Captures in one page. A text may have any number of blocks.
+const MOST_CAPTURES: usize = 500;
+/// Sockets whose calls the page tells, of each recording.
+const MOST_SOCKETS: usize = 500;
+/// Conversations through a proxy that it tells.
+const MOST_PAIRS: usize = 500;
+
+const WITHOUT: &str =
+    "this tcpwhy was built without the page: run `make viewer`, then build again (cargo build --release)";
+
+/// The page's options.
+#[derive(Clone, Debug, Default, clap::Args)]
+#[group(skip)]
+pub(crate) struct Args {
+    /// Write the report as an interactive page, too
+    ///
+    /// One file, for a browser: it loads nothing and can be sent to others. - is standard output, instead of the report.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) html: Option<PathBuf>,
+
+    /// Packets in the page, of all connections together
+    ///
+    /// Connections with findings come first, then the busiest. Of one with more packets than there is room for, every
+    /// second, third, … is there, and all near the evidence of findings. 0 for none.
+    #[arg(long, value_name = "N", requires = "html", hide_short_help = true, default_value_t = html::PACKETS)]
+    pub(crate) html_packets: u64,
+}
+
+impl Args {
+    /// Whether the page goes to standard output, where nothing else may go then.
+    pub(crate) fn is_stdout(&self) -> bool {
+        self.html.as_deref() == Some(Path::new("-"))
+    }
+
+    /// The page of about so many captures, if one is wanted; said now if it cannot be made.
+    pub(crate) fn begin(&self, captures: usize) -> Result<Option<Page>> {
+        let Some(path) = &self.html else { return Ok(None) };
+        let template = html::template::REPORT.context(WITHOUT)?;
+        Ok(Some(Page {
+            template,
+            target: Target::new(path)?,
+            limits: Limits::one_of(captures),
+            budget: self.html_packets,
+            report: Writer::begin(Vec::new(), env!("CARGO_PKG_VERSION"))?,
+            captures: Vec::new(),
+            rules: BTreeSet::new(),
+            file: None,
+            next: 0,
+            left_out: 0,
+        }))
+    }
+
+    /// The same where standard output is taken.
+    pub(crate) fn begin_in_file(&self, captures: usize) -> Result<Option<Page>> {
+        if self.is_stdout() {
+            bail!("--html - is for captures: name a file here");
+        }
+        self.begin(captures)
+    }
+}
+
+/// Analyses captures that were made for it, each under its name, and writes the page.
+pub(crate) fn of_captures(page: Page, captures: &[(PathBuf, String)]) -> Result<()> {
+    let options = Options::default();
+    let asked = Asked { filter: None, connection: None, whatif: When::Auto, top: options.top, fail_on: &[] };
+    let printer = Printer::new(io::sink(), Format::Terminal, options)?;
+    let (mut results, stop) = (Results::new(asked, printer, Some(page)), Stop::default());
+    for (path, name) in captures {
+        match results.file(path, Some(name), &stop) {
+            Ok(()) => {}
+            Err(Trouble::Input(why)) => bail!("{}: {why}", path.display()),
+            Err(Trouble::Output(error)) => return Err(error.into()),
+        }
+    }
+    // Two captures of the same packets are no two hops.
+    results.forget();
+    results.finish(&stop).map(drop)
+}
+
+/// A page on its way.
+pub(crate) struct Page {
+    template: &'static str,
+    target: Target,
+    limits: Limits,
+    /// Packets.
+    budget: u64,
+    report: Writer<Vec<u8>>,
+    captures: Vec<Gathered>,
+    rules: BTreeSet<&'static str>,
+    /// The file that is being read, where it can be read again.
+    file: Option<PathBuf>,
+    /// Which capture of it comes next.
+    next: usize,
+    /// Captures beyond those that a page has.
+    left_out: usize,
+}
+
+impl Page {
+    /// The next file begins.
+    pub(crate) fn next_file(&mut self, path: &Path) {
+        self.next = 0;
+        // A pipe can be read once only.
+        self.file = (path != Path::new("-") && path.is_file()).then(|| path.to_owned());
+    }
+
+    /// The next capture of the present file begins.
+    pub(crate) fn next_capture(&mut self) {
+        self.next += 1;
+    }
+
+    /// Takes the present capture's report; `recorded` is what was recorded beside the packets.
+    pub(crate) fn take(&mut self, source: &dyn Source, recorded: Option<&Recorded>) -> io::Result<()> {
+        let place = match &self.file {
+            Some(file) => Place::In { file: file.clone(), capture: self.next.saturating_sub(1) },
+            None => Place::Nowhere(tables::UNREADABLE),
+        };
+        self.take_at(source, recorded, place)
+    }
+
+    /// The same of a capture whose packets are nowhere, for this reason.
+    pub(crate) fn take_alone(&mut self, source: &dyn Source, why: &'static str) -> io::Result<()> {
+        self.take_at(source, None, Place::Nowhere(why))
+    }
+
+    fn take_at(&mut self, source: &dyn Source, recorded: Option<&Recorded>, place: Place) -> io::Result<()> {
+        if self.captures.len() >= MOST_CAPTURES {
+            self.left_out += 1;
+            return Ok(());
+        }
+        let chosen = Chosen::of(source, self.limits);
+        let calls = recorded.map(|recorded| recorded.first(MOST_SOCKETS));
+        self.report.recorded_capture(&Listed::of(source, &chosen), calls.as_ref())?;
+        self.rules.extend(&chosen.rules);
+        self.captures.push(Gathered::new(source, chosen, place));
+        Ok(())
+    }
+
+    /// Looks for packets and writes the page; `hops` are the conversations that its captures show on two hops.
+    pub(crate) fn finish(mut self, hops: Option<&Hops>, filter: Option<&Filter>, stop: &Stop) -> Result<()> {
+        let tables = tables::look_again(&mut self.captures, self.budget, filter, stop);
+        let hops = hops.map(|hops| {
+            let pairs = hops.pairs.iter().take(MOST_PAIRS).cloned().collect();
+            Hops { pairs, notes: hops.notes.clone() }
+        });
+        let in_hops = hops.iter().flat_map(|hops| &hops.pairs).flat_map(|pair| &pair.findings);
+        self.rules.extend(in_hops.map(|finding| finding.rule));
+        let captures: Vec<_> = self.captures.into_iter().map(|gathered| gathered.page).collect();
+        let page = html::Page { format: html::FORMAT, captures: &captures, rules: &texts(&self.rules) };
+        let report = self.report.end_with(hops.as_ref())?;
+        let data = Data { report: &report, page: &page, tables: &tables };
+        let bytes = self.target.write(|out| html::write(out, self.template, &data))?;
+        if let Some(path) = self.target.path() {
+            let size = number::bytes(bytes).replace(GLUE, " ");
+            complaint::say(&format!("the page is {}, {size}: open it in a browser", path.display()));
+        }
+        if self.left_out > 0 {
+            let left_out = number::count(self.left_out as u64);
+            complaint::say(&format!("the page has {MOST_CAPTURES} captures; {left_out} more are not in it"));
+        }
+        Ok(())
+    }
+}

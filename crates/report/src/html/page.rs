@@ -1,0 +1,52 @@
+//! `tcpwhy-page/1`: what only the page needs. docs/page.schema.json holds it.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use tcpwhy_diagnose::report::LedgerMs;
+
+use super::RuleText;
+
+/// The format's name and version.
+pub const FORMAT: &str = "tcpwhy-page/1";
+
+/// What only the page needs.
+#[derive(Clone, Debug, Serialize)]
+pub struct Page<'a> {
+    /// [`FORMAT`].
+    pub format: &'static str,
+    /// In the order of the report's.
+    pub captures: &'a [CapturePage],
+    /// Of the rules that found something.
+    pub rules: &'a BTreeMap<&'static str, RuleText>,
+}
+
+/// What only the page needs of one capture.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct CapturePage {
+    /// What the terminal says first.
+    pub verdict: String,
+    /// Connections that the capture has, those that the report of the page leaves out among them.
+    pub connections: u64,
+    /// Findings, likewise.
+    pub findings: u64,
+    /// The ledgers of the connections that are left out, added up, ms.
+    pub others_ledger_ms: LedgerMs,
+    /// Whose packets are there.
+    pub tables: Vec<TableEntry>,
+    /// Why nobody's are.
+    pub no_packets: Option<String>,
+}
+
+/// Where a connection's packets are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct TableEntry {
+    /// Its number in the report.
+    pub connection: u64,
+    /// The table's number in the page.
+    pub table: usize,
+    /// Packets that the connection has.
+    pub packets: u64,
+    /// One of so many is there, and all near the evidence of findings; 1 where all are.
+    pub every: u64,
+}

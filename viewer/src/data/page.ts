@@ -1,0 +1,43 @@
+import type { LedgerMs, TcpwhyReport1 } from "../generated/report.ts";
+
+export type { Capture, Connection, Evidence, Finding, LedgerMs } from "../generated/report.ts";
+export type Report = TcpwhyReport1;
+
+/** What the page knows beside the report, `tcpwhy-page/1`. */
+export interface Page {
+  format: "tcpwhy-page/1";
+  /** In the report's order. */
+  captures: PageCapture[];
+  /** Of the rules that occur, by name. */
+  rules: Record<string, Rule>;
+}
+
+export interface PageCapture {
+  /** One sentence. */
+  verdict: string;
+  /** In the capture in all; the report in the page may have fewer. */
+  connections: number;
+  findings: number;
+  /** The ledgers of the connections that are not in the page, added up. */
+  others_ledger_ms: LedgerMs;
+  tables: TableInfo[];
+  /** Why there are no packets; null where there are some. */
+  no_packets: string | null;
+}
+
+export interface TableInfo {
+  /** The connection's id. */
+  connection: number;
+  /** N of the element `tcpwhy-packets-N`. */
+  table: number;
+  /** Packets of the connection in all. */
+  packets: number;
+  /** 1: all are in the table; 4: every fourth, and all near evidence. */
+  every: number;
+}
+
+export interface Rule {
+  summary: string;
+  /** Made from the project's own text: the only HTML that the page inserts. */
+  html: string;
+}
