@@ -1,4 +1,4 @@
-/** Packet tables: what the page knows of one connection's packets. docs/report-page.md has the form. */
+/** Packet tables: what the page knows of one connection's packets. docs/page.md has the form. */
 
 import { LINES } from "../text/lines.ts";
 

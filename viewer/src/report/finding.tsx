@@ -45,10 +45,12 @@ export function FindingBody({ finding, page, jump, at, again = false }: BodyProp
       <p class="finding-told">{finding.summary}</p>
       <Figures finding={finding} />
       <div class="finding-columns">
-        <EvidenceList evidence={finding.evidence} jump={jump} at={at} />
+        <div>
+          <EvidenceList evidence={finding.evidence} jump={jump} at={at} />
+          <WhatIfBox finding={finding} />
+        </div>
         <div>
           <Fixes finding={finding} />
-          <WhatIfBox finding={finding} />
           {!again && <InLanguage rule={finding.rule} />}
         </div>
       </div>
@@ -83,7 +85,7 @@ function Figures({ finding }: { finding: Finding }) {
 }
 
 function EvidenceList({ evidence, jump, at }: { evidence: Evidence[]; jump: Jump; at: number | undefined }) {
-  if (evidence.length === 0) return <div />;
+  if (evidence.length === 0) return null;
   return (
     <section>
       <h4>Evidence</h4>
