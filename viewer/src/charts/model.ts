@@ -47,7 +47,10 @@ export class Model {
   constructor(
     readonly table: Table,
     readonly findings: readonly Finding[],
+    /** Whether only some of the packets are in the table. */
     readonly sampled: boolean,
+    /** What a packet with data is called. */
+    readonly noun = "segment",
   ) {
     const { time, count } = table.marks;
     this.life = { from: time[0] ?? 0, until: time[count - 1] ?? 0 };

@@ -114,6 +114,8 @@ export function figuresOf(values: Float64Array): Figures | null {
 const MARGIN = 1.08;
 /** From this ratio of the largest to the smallest on, an axis is logarithmic. */
 const WIDE = 40;
+/** An axis without anything on it reaches over a ms. */
+const EMPTY = 1e6;
 
 /** An axis for durations, ns. */
 export interface Axis {
@@ -124,6 +126,7 @@ export interface Axis {
 
 /** An axis that shows all values, `line` among them. A few of 0 ns do not make it endless. */
 export function axisFor(figures: Figures | null, line: number | null): Axis {
+  if (!figures && line === null) return { low: 0, high: EMPTY, isLog: false };
   const most = Math.max(figures?.most ?? 0, line ?? 0, 1);
   const least = Math.min(figures?.least ?? most, line ?? most);
   const isLog = most / Math.max(least, 1) >= WIDE;
