@@ -30,13 +30,15 @@ export function Overview({ index, capture, known, page, rows, view, setView, pri
     <>
       <CaptureHead capture={capture} known={known} />
       <Notes notes={capture.notes} />
-      <section class="card" aria-labelledby="ledger">
-        <div class="section-head">
-          <h2 id="ledger">Where the time went</h2>
-          <span class="faint">{lostOf(capture.ledger_ms)}</span>
-        </div>
-        <Ledger ledger={capture.ledger_ms} of={all(known.connections)} />
-      </section>
+      {known.connections > 0 && (
+        <section class="card" aria-labelledby="ledger">
+          <div class="section-head">
+            <h2 id="ledger">Where the time went</h2>
+            <span class="faint">{lostOf(capture.ledger_ms)}</span>
+          </div>
+          <Ledger ledger={capture.ledger_ms} of={all(known.connections)} />
+        </section>
+      )}
       <ByRule
         index={index}
         rows={rows}
