@@ -105,6 +105,34 @@ test("both sides of a proxy are told together", async ({ page }) => {
   await expect(page).toHaveURL(/#\/c\/[01]\/0\?packet=\d+$/);
 });
 
+test("a finding shows what its fix would have saved, and the fix in the reader's language", async ({
+  page,
+}) => {
+  await page.goto(`${pageOf(file("tests/corpus/split-both-20ms-client.pcapng.zst"))}#/f/0/0`);
+  const finding = page.locator(".finding.open");
+  await expect(finding.locator(".what-if")).toContainText(/would have saved 1\.\d\d\ss of 4\.\d\d\ss/);
+  await expect(finding.locator(".languages")).toContainText("writev(fd, parts, 2);");
+  await finding.getByLabel("Language").selectOption("Python");
+  await expect(finding.locator(".languages")).toContainText("socket.TCP_NODELAY, 1)");
+  await page.reload();
+  await expect(finding.getByLabel("Language")).toHaveValue("Python");
+});
+
+test("a recording shows the lines that wrote", async ({ page }) => {
+  await page.goto(pageOf(file("fuzz/seeds/calls/packets.pcapng")));
+  const calls = page.locator("section", {
+    has: page.getByRole("heading", { name: "What the programs wrote" }),
+  });
+  await expect(calls).toContainText("5 of 5 messages written in pieces");
+  await expect(calls).toContainText("10 + 10 + 10 + 10 + 10 + 10 bytes");
+  await expect(calls.locator(".stack li").first()).toHaveText("split.c:6flush_chain/src/split.c");
+  await expect(calls).toContainText("TCP_NODELAY was never set on this socket, only on the other side's.");
+  // Where nothing but calls was recorded, they are the page.
+  await page.goto(pageOf(file("fuzz/seeds/calls/calls.pcapng")));
+  await expect(page.locator(".verdict")).toContainText("There is no TCP or UDP traffic");
+  await expect(calls).toContainText("TCP_NODELAY was set only after 6 writes.");
+});
+
 test("nothing overflows a narrow window", async ({ page }) => {
   await page.setViewportSize({ width: 700, height: 900 });
   for (const url of [

@@ -11,6 +11,7 @@ import {
   type Dots,
   dotsIn,
   exchangeDots,
+  type Figures,
   figuresOf,
   gapDots,
   roundTripDots,
@@ -36,19 +37,27 @@ export interface DetailsProps {
 
 /** Each picture only where there is something to see. */
 export function Details(props: DetailsProps) {
+  const { table } = props.model;
+  const gaps = useMemo(() => [gapDots(table, CLIENT), gapDots(table, SERVER)] as const, [table]);
+  const figures = [useFigures(gaps[0], props.view), useFigures(gaps[1], props.view)] as const;
   return (
     <div class="details">
       <RoundTrips {...props} />
       <Exchanges {...props} />
-      {props.connection.cadence.map((cadence) => (
-        <Cadence
-          key={cadence.from}
-          {...props}
-          from={cadence.from === "client" ? CLIENT : SERVER}
-          period={cadence.period_ms}
-        />
-      ))}
-      <Gaps {...props} />
+      {props.connection.cadence.map((cadence) => {
+        const from = cadence.from === "client" ? CLIENT : SERVER;
+        return (
+          <Cadence
+            key={from}
+            {...props}
+            from={from}
+            dots={gaps[from]}
+            figures={figures[from]}
+            period={cadence.period_ms * NS_PER_MS}
+          />
+        );
+      })}
+      <Gaps {...props} gaps={gaps} figures={figures} />
       <Sizes {...props} />
     </div>
   );
@@ -81,9 +90,12 @@ function Card({
   );
 }
 
-/** The dots of the view in numbers. */
-function inNumbers(dots: Dots, view: Range, noun: string): string {
-  const figures = figuresOf(dots.value.subarray(...dotsIn(dots, view)));
+/** The dots of the view in numbers; sorting them is what takes time, so it is done once for each view. */
+function useFigures(dots: Dots, view: Range): Figures | null {
+  return useMemo(() => figuresOf(dots.value.subarray(...dotsIn(dots, view))), [dots, view]);
+}
+
+function inNumbers(figures: Figures | null, noun: string): string {
   if (!figures) return `no ${noun} in view`;
   const { count: many, least, median, p99, most } = figures;
   return `${plural(many, noun)} in view: ${duration(least)} at least, median ${duration(median)}, p99 ${duration(p99)}, ${duration(most)} at most`;
@@ -91,16 +103,18 @@ function inNumbers(dots: Dots, view: Range, noun: string): string {
 
 function RoundTrips({ model, connection, view }: DetailsProps) {
   const dots = useMemo(() => roundTripDots(model.table), [model]);
+  const figures = useFigures(dots, view);
   if (dots.time.length === 0) return null;
   const base = connection.base_rtt_ms;
   const line = base === null ? null : base * NS_PER_MS;
-  const caption = `${inNumbers(dots, view, "round trip")}${line === null ? "" : `; base (dashed) ${duration(line)}`}.`;
+  const caption = `${inNumbers(figures, "round trip")}${line === null ? "" : `; base (dashed) ${duration(line)}`}.`;
   return (
     <Card title="Round-trip times" caption={caption} sides>
       <OverTime
         model={model}
         dots={dots}
         view={view}
+        figures={figures}
         line={line}
         name="round trip"
         label={`Round trips over time. ${caption}`}
@@ -111,19 +125,21 @@ function RoundTrips({ model, connection, view }: DetailsProps) {
 
 function Exchanges({ model, view }: DetailsProps) {
   const dots = useMemo(() => exchangeDots(model.table), [model]);
+  const figures = useFigures(dots, view);
   if (dots.time.length === 0) return null;
-  const caption = `${inNumbers(dots, view, "exchange")}. A click goes to the request.`;
+  const caption = `${inNumbers(figures, "exchange")}.${figures ? " A click goes to the request." : ""}`;
   return (
     <Card title="Exchanges: from a request's first byte to its answer's last" caption={caption}>
       <OverTime
         model={model}
         dots={dots}
         view={view}
+        figures={figures}
         line={null}
         name="exchange"
         label={`Exchanges over time. ${caption}`}
       />
-      <Slowest model={model} dots={dots} view={view} />
+      {figures && <Slowest model={model} dots={dots} view={view} />}
     </Card>
   );
 }
@@ -154,18 +170,26 @@ function Slowest({ model, dots, view }: { model: Model; dots: Dots; view: Range 
   );
 }
 
-function Cadence({ model, view, from, period }: DetailsProps & { from: Side; period: number }) {
-  const dots = useMemo(() => gapDots(model.table, from), [model, from]);
+interface CadenceProps extends DetailsProps {
+  from: Side;
+  dots: Dots;
+  figures: Figures | null;
+  /** ns */
+  period: number;
+}
+
+function Cadence({ model, view, from, dots, figures, period }: CadenceProps) {
   if (dots.time.length === 0 || model.sampled) return null;
   const sender = from === CLIENT ? "client" : "server";
-  const caption = `${inNumbers(dots, view, "gap")}; period (dashed) ${duration(period * NS_PER_MS)}.`;
+  const caption = `${inNumbers(figures, "gap")}; period (dashed) ${duration(period)}.`;
   return (
     <Card title={`Rhythm of the ${sender}: gaps between its updates`} caption={caption}>
       <OverTime
         model={model}
         dots={dots}
         view={view}
-        line={period * NS_PER_MS}
+        figures={figures}
+        line={period}
         name="gap"
         label={`Gaps over time. ${caption}`}
       />
@@ -173,40 +197,37 @@ function Cadence({ model, view, from, period }: DetailsProps & { from: Side; per
   );
 }
 
-function Gaps({ model, view }: DetailsProps) {
-  const dots = useMemo(() => [gapDots(model.table, CLIENT), gapDots(model.table, SERVER)] as const, [model]);
+interface GapsProps extends DetailsProps {
+  gaps: readonly [Dots, Dots];
+  figures: readonly [Figures | null, Figures | null];
+}
+
+function Gaps({ model, view, gaps, figures }: GapsProps) {
+  const bins = useMemo(() => {
+    const values = gaps.map((dots) => dots.value.subarray(...dotsIn(dots, view)));
+    return growingBins(values as [Float64Array, Float64Array], TOGETHER);
+  }, [gaps, view]);
   // Between packets that were left out there are no gaps to see.
-  if (model.sampled || dots.every(({ time }) => time.length === 0)) return null;
-  const values = dots.map((own) => own.value.subarray(...dotsIn(own, view))) as [Float64Array, Float64Array];
-  const caption = `${sidesInNumbers(values, duration, "gap")}. From one of a side's packets with data to its next; each bin is 1.6 times as wide as the one before.`;
+  if (model.sampled || gaps.every(({ time }) => time.length === 0)) return null;
+  const caption = `${sidesInNumbers(figures, duration, "gap")}. From one of a side's packets with data to its next; each bin is 1.6 times as wide as the one before.`;
   return (
     <Card title="Gaps" caption={caption} sides>
-      <Histogram
-        bins={growingBins(values, TOGETHER)}
-        edge={duration}
-        isLog
-        label={`Histogram of gaps. ${caption}`}
-      />
+      <Histogram bins={bins} edge={duration} isLog label={`Histogram of gaps. ${caption}`} />
     </Card>
   );
 }
 
 function Sizes({ model, view }: DetailsProps) {
   const { marks } = model.table;
-  const values = useMemo(
-    () => [sizesOf(marks, CLIENT, view), sizesOf(marks, SERVER, view)] as const,
-    [marks, view],
-  );
-  if (values.every((own) => own.length === 0)) return null;
-  const caption = `${sidesInNumbers(values, inBytes, "packet")} with data.`;
+  const { bins, figures } = useMemo(() => {
+    const values = [sizesOf(marks, CLIENT, view), sizesOf(marks, SERVER, view)] as const;
+    return { bins: evenBins(values), figures: [figuresOf(values[0]), figuresOf(values[1])] as const };
+  }, [marks, view]);
+  if (figures.every((own) => own === null)) return null;
+  const caption = `${sidesInNumbers(figures, inBytes, "packet")} with data.`;
   return (
     <Card title="Sizes" caption={caption} sides>
-      <Histogram
-        bins={evenBins(values)}
-        edge={inBytes}
-        isLog={false}
-        label={`Histogram of sizes. ${caption}`}
-      />
+      <Histogram bins={bins} edge={inBytes} isLog={false} label={`Histogram of sizes. ${caption}`} />
     </Card>
   );
 }
@@ -230,12 +251,11 @@ function sizesOf(marks: Marks, side: Side, view: Range): Float64Array {
 
 /** `client: 50 packets, median 48 B; server: …`. */
 function sidesInNumbers(
-  values: readonly [Float64Array, Float64Array],
+  both: readonly [Figures | null, Figures | null],
   inWords: (value: number) => string,
   noun: string,
 ): string {
-  const parts = values.map((own, side) => {
-    const figures = figuresOf(own);
+  const parts = both.map((figures, side) => {
     if (!figures) return "";
     const range = `${inWords(figures.least)} to ${inWords(figures.most)}, median ${inWords(figures.median)}`;
     return `${side === CLIENT ? "client" : "server"}: ${count(figures.count)} ${noun}${figures.count === 1 ? "" : "s"}, ${range}`;

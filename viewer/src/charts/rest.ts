@@ -5,7 +5,7 @@ import type { Model } from "./model.ts";
 import type { Range } from "./view.ts";
 
 /** A view that has not changed for so long has come to rest, ms. */
-const REST_MS = 160;
+const REST_MS = 250;
 
 /** The stretch of time in view, once it has come to rest. */
 export function useRest(model: Model): Range {

@@ -5,7 +5,7 @@ import { CallsPanel } from "./calls.tsx";
 import { Connections, type View } from "./connections/list.tsx";
 import { type Placed, type Row, worstFirst } from "./connections/order.ts";
 import { FindingBody, FindingHead, type Jump } from "./finding.tsx";
-import { Ledger, lostOf } from "./ledger.tsx";
+import { inWords, Ledger, LedgerBar, lostOf } from "./ledger.tsx";
 import { href } from "./route.ts";
 import { Sign } from "./severity.tsx";
 
@@ -30,14 +30,24 @@ export function Overview({ index, capture, known, page, rows, view, setView, pri
     <>
       <CaptureHead capture={capture} known={known} />
       <Notes notes={capture.notes} />
-      <section class="card" aria-labelledby="ledger">
-        <div class="section-head">
-          <h2 id="ledger">Where the time went</h2>
-          <span class="faint">{lostOf(capture.ledger_ms)}</span>
-        </div>
-        <Ledger ledger={capture.ledger_ms} of={all(known.connections)} />
-      </section>
-      <ByRule index={index} rows={rows} known={known} page={page} view={view} setView={setView} />
+      {known.connections > 0 && (
+        <section class="card" aria-labelledby="ledger">
+          <div class="section-head">
+            <h2 id="ledger">Where the time went</h2>
+            <span class="faint">{lostOf(capture.ledger_ms)}</span>
+          </div>
+          <Ledger ledger={capture.ledger_ms} of={all(known.connections)} />
+        </section>
+      )}
+      <ByRule
+        index={index}
+        rows={rows}
+        here={capture.findings.length}
+        known={known}
+        page={page}
+        view={view}
+        setView={setView}
+      />
       <AboutCapture index={index} findings={about} page={page} printing={printing} />
       {printing && <PrintedFindings rows={rows} page={page} />}
       {capture.calls && <CallsPanel calls={capture.calls} sockets={capture.calls.sockets} />}
@@ -158,16 +168,17 @@ export function ruleSums(rows: Row[]): RuleSum[] {
 interface ByRuleProps {
   index: number;
   rows: Row[];
+  /** Findings that the file has, those about the capture among them. */
+  here: number;
   known: PageCapture;
   page: Page;
   view: View;
   setView(view: View): void;
 }
 
-function ByRule({ index, rows, known, page, view, setView }: ByRuleProps) {
+function ByRule({ index, rows, here, known, page, view, setView }: ByRuleProps) {
   const sums = ruleSums(rows);
   if (sums.length === 0) return null;
-  const here = rows.reduce((sum, row) => sum + row.findings.length, 0);
   const show = (rule: string) => {
     setView({ ...view, filter: { ...view.filter, rule } });
     document.getElementById("connections")?.scrollIntoView();
@@ -268,11 +279,15 @@ function PrintedFindings({ rows, page }: { rows: Row[]; page: Page }) {
   );
 }
 
-/** A line for each capture of a report that has several. */
+/** More captures than this have a bar each, and no legend. */
+const MOST_IN_FULL = 3;
+
+/** A card for each capture of a report that has several. */
 export function Captures({ captures, page }: { captures: Capture[]; page: Page }) {
   return (
     <section class="captures">
       <h1>{plural(captures.length, "capture")}</h1>
+      {captures.length === 0 && <p>What tcpwhy was given had no packets that it could read.</p>}
       {captures.map((capture, index) => {
         const known = page.captures[index];
         return (
@@ -283,7 +298,14 @@ export function Captures({ captures, page }: { captures: Capture[]; page: Page }
               </h2>
               <p class="facts">{facts(capture, known).join(" · ")}</p>
               <Verdict capture={capture} known={known} />
-              <Ledger ledger={capture.ledger_ms} of={all(known.connections)} />
+              {captures.length <= MOST_IN_FULL ? (
+                <Ledger ledger={capture.ledger_ms} of={all(known.connections)} />
+              ) : (
+                <>
+                  <LedgerBar ledger={capture.ledger_ms} />
+                  <p class="faint">{inWords(capture.ledger_ms)}</p>
+                </>
+              )}
             </article>
           )
         );

@@ -10,7 +10,7 @@ import { axisTitle } from "../sequence/axes.ts";
 import { roundStep, timeTicks } from "../ticks.ts";
 import type { Range } from "../view.ts";
 import { duration, moment } from "../words.ts";
-import { type Axis, axisFor, type Dots, dotsIn, figuresOf, heightOn, nearest } from "./dots.ts";
+import { type Axis, axisFor, type Dots, type Figures, heightOn, nearest } from "./dots.ts";
 import { paintDots } from "./paint.ts";
 
 /** CSS pixels. */
@@ -28,6 +28,8 @@ export interface OverTimeProps {
   model: Model;
   dots: Dots;
   view: Range;
+  /** Those of the dots in view. */
+  figures: Figures | null;
   /** A value to draw a line at, ns: the base round trip, the period. */
   line: number | null;
   /** What a dot is, for the one under the pointer. */
@@ -36,14 +38,11 @@ export interface OverTimeProps {
   label: string;
 }
 
-export function OverTime({ model, dots, view, line, name, label }: OverTimeProps) {
+export function OverTime({ model, dots, view, figures, line, name, label }: OverTimeProps) {
   const frame = useRef<HTMLDivElement>(null);
   const chart = useRef<DotChart | null>(null);
   const [near, setNear] = useState(-1);
-  const axis = useMemo(() => {
-    const [begin, end] = dotsIn(dots, view);
-    return axisFor(figuresOf(dots.value.subarray(begin, end)), line);
-  }, [dots, view, line]);
+  const axis = useMemo(() => axisFor(figures, line), [figures, line]);
   useLayoutEffect(() => {
     const made = new DotChart(frame.current as HTMLDivElement, model, dots, line, setNear);
     chart.current = made;

@@ -6,7 +6,7 @@ import type { Bins } from "./bins.ts";
 /** Of the drawing, in its own units. */
 const WIDTH = 560;
 const HEIGHT = 150;
-const LEFT = 48;
+const LEFT = 60;
 const RIGHT = 12;
 const LABELS = 18;
 /** Labels need so much room. */
