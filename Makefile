@@ -125,3 +125,5 @@ programs:
 	@scripts/need optional nginx nginx-light
 	@scripts/need optional node nodejs
 	@scripts/need optional java default-jdk-headless
+	@scripts/need optional tshark tshark
+	@scripts/need optional tcptrace tcptrace

@@ -11,7 +11,7 @@ use tcpwhy_diagnose::Diagnosis;
 use tcpwhy_diagnose::report::{Finding, Source};
 use tcpwhy_report::terminal::Options;
 
-use crate::args::{Color, Format};
+use crate::args::{Color, ReportFormat};
 use crate::calls::{Located, Recorded, SPLIT_WRITE};
 use crate::drive::{self, Analyzed, Trouble};
 use crate::fail_on::FailOn;
@@ -31,11 +31,12 @@ pub(crate) struct Args {
     #[arg(value_name = "FILE", required = true, value_hint = ValueHint::FilePath)]
     files: Vec<PathBuf>,
 
-    /// terminal, or json for programs
+    /// terminal, json, csv, csv-findings, markdown, junit
     ///
-    /// The object is described in docs/report-format.md (tcpwhy-report/1).
-    #[arg(long, value_enum, hide_possible_values = true, default_value_t = Format::Terminal)]
-    format: Format,
+    /// json is tcpwhy-report/1 (docs/report-format.md); csv has a row for each connection, with its ledger, csv-findings
+    /// one for each finding; markdown is for issues and chats; junit, for CI systems, needs --fail-on. docs/formats.md.
+    #[arg(long, value_enum, hide_possible_values = true, hide_default_value = true, default_value_t = ReportFormat::Terminal)]
+    format: ReportFormat,
 
     /// Connections to print, the worst first
     ///
@@ -47,7 +48,7 @@ pub(crate) struct Args {
     ///
     /// Several with commas between mean any of them. `tcpwhy rules` lists them; `problem` stands for every finding
     /// that costs time.
-    #[arg(long, value_name = "RULE", value_delimiter = ',')]
+    #[arg(long, value_name = "RULE", value_delimiter = ',', required_if_eq("format", "junit"))]
     fail_on: Vec<FailOn>,
 
     /// Only packets from or to this host
@@ -80,7 +81,7 @@ pub(crate) struct Args {
     html: html::Args,
 
     /// Colour: auto, always or never
-    #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, default_value_t = Color::Auto)]
+    #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, hide_short_help = true, default_value_t = Color::Auto)]
     color: Color,
 }
 
@@ -102,7 +103,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let page = args.html.begin(args.files.len())?;
     let out: Box<dyn Write> =
         if args.html.is_stdout() { Box::new(io::sink()) } else { Box::new(output::stdout()) };
-    let mut results = Results::new(asked, Printer::new(out, args.format, options)?, page);
+    let printer = Printer::new(out, args.format, options, &args.fail_on)?;
+    let mut results = Results::new(asked, printer, page);
     let mut unread = false;
     for path in &args.files {
         if stop.requested() {
@@ -115,6 +117,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             Err(Trouble::Input(what)) => {
                 unread = true;
                 complaint::about(path, &what);
+                output::unless_broken_pipe(results.printer.unread(&complaint::name(path), &what))?;
             }
             Err(Trouble::Output(error)) if error.kind() == ErrorKind::BrokenPipe => break,
             Err(Trouble::Output(error)) => return Err(output::failed(error)),

@@ -5,7 +5,8 @@ use clap::{Parser, Subcommand, ValueEnum};
 #[cfg(target_os = "linux")]
 use crate::run;
 use crate::{
-    analyze, completions, explain, lab, link, live, man, plot, prove, relay, rules, simulate, sockets, whatif,
+    analyze, annotate, completions, explain, lab, link, live, man, plot, prove, relay, rules, simulate,
+    sockets, whatif,
 };
 
 const ABOUT: &str = "Tells you why a TCP connection is slow, and which side to blame";
@@ -49,9 +50,19 @@ Examples:
   See it: data, ACKs, window and waits against time, as SVG or PNG:
       tcpwhy plot big.pcapng --connection 12 -o slow.svg
 
+  Pass it on: packets with comments for Wireshark, Markdown for an issue, a table, results for a CI system:
+      tcpwhy annotate slow.pcap -o marked.pcapng
+      tcpwhy --format markdown slow.pcap
+      tcpwhy --format csv *.pcap > connections.csv
+      tcpwhy --format junit --fail-on problem test-run.pcap > tcpwhy.xml
+
   Read about a finding, and list them all:
       tcpwhy explain split-write
       tcpwhy rules
+
+  A completion script for your shell, and the manual page:
+      tcpwhy completions bash
+      tcpwhy man
 
 Exit status:
   0  analysed; nothing that --fail-on names was found
@@ -94,6 +105,9 @@ pub(crate) enum Verb {
     Rules(rules::Args),
     /// Draw one connection's data, ACKs and waits against time
     Plot(plot::Args),
+    /// Copy a capture with the findings as comments, for Wireshark
+    #[command(long_about = annotate::LONG_ABOUT)]
+    Annotate(annotate::Args),
     /// Say what each fix would have saved, and what it would have cost
     #[command(long_about = whatif::LONG_ABOUT)]
     Whatif(whatif::Args),
@@ -122,8 +136,10 @@ pub(crate) enum Verb {
     /// Run TCPs of any era against each other in virtual time
     Simulate(simulate::Args),
     /// Print a completion script for a shell
+    #[command(hide = true)]
     Completions(completions::Args),
     /// Print the manual page
+    #[command(hide = true)]
     Man(man::Args),
 }
 
@@ -132,6 +148,17 @@ pub(crate) enum Verb {
 pub(crate) enum Format {
     Terminal,
     Json,
+}
+
+/// How a report is printed: docs/formats.md.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    Terminal,
+    Json,
+    Csv,
+    CsvFindings,
+    Markdown,
+    Junit,
 }
 
 /// When to use colour.

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use tcpwhy_diagnose::flow::series::Wanted as Recording;
 use tcpwhy_diagnose::{Analyzer, CaptureInfo, Diagnosis};
+use tcpwhy_report::annotate;
 use tcpwhy_wire::calls::{Write, Writes};
 use tcpwhy_wire::container::{self, Item as InFile, Opened, Other, Reader};
 use tcpwhy_wire::decode::{Tally, decode_onto};
@@ -252,9 +253,10 @@ impl Run<'_> {
     }
 }
 
-/// What somebody wrote into the file about it or its packets.
+/// What somebody wrote into the file about it or its packets. What `tcpwhy annotate` did, the report itself says.
 fn comments(reader: &Reader<Input>) -> Vec<String> {
-    let all = reader.comments();
+    let (ours, all): (Vec<_>, Vec<_>) =
+        reader.comments().iter().partition(|comment| comment.text.starts_with(annotate::MARK));
     let mut notes: Vec<String> = all
         .iter()
         .take(COMMENTS)
@@ -265,6 +267,9 @@ fn comments(reader: &Reader<Input>) -> Vec<String> {
         .collect();
     if all.len() > COMMENTS {
         notes.push(format!("And {} more comments in the file.", all.len() - COMMENTS));
+    }
+    if !ours.is_empty() {
+        notes.push("The file has comments of tcpwhy annotate, which are not repeated here.".to_owned());
     }
     notes
 }

@@ -4,6 +4,7 @@ use std::str::FromStr;
 
 use tcpwhy_diagnose::detectors::Rule;
 use tcpwhy_diagnose::report::{Finding, Severity};
+use tcpwhy_report::junit::Criteria;
 
 use crate::calls::SPLIT_WRITE;
 use crate::rules;
@@ -47,6 +48,15 @@ impl FailOn {
             Self::Problem | Self::Rule(_) => None,
         }
     }
+}
+
+/// What JUnit's failures are.
+pub(crate) fn criteria(all: &[FailOn]) -> Criteria {
+    let rules = all.iter().filter_map(|one| match one {
+        FailOn::Problem => None,
+        FailOn::Rule(rule) => Some(rule.name),
+    });
+    Criteria { problems: all.iter().any(|one| matches!(one, FailOn::Problem)), rules: rules.collect() }
 }
 
 impl FromStr for FailOn {

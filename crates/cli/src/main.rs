@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 mod analyze;
+mod annotate;
 mod args;
 mod calls;
 mod complaint;
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         Some(Verb::Explain(args)) => explain::run(args),
         Some(Verb::Rules(args)) => rules::run(args),
         Some(Verb::Plot(args)) => plot::run(args),
+        Some(Verb::Annotate(args)) => annotate::run(args),
         Some(Verb::Whatif(args)) => whatif::run(args),
         Some(Verb::Sockets(args)) => sockets::run(args),
         Some(Verb::Prove(args)) => prove::run(args),

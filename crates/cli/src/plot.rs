@@ -67,9 +67,15 @@ pub(crate) struct Args {
     #[arg(value_hint = ValueHint::FilePath)]
     file: PathBuf,
 
-    /// Where to write the picture: x.svg or x.png; - is standard output, as SVG
+    /// Where to write the picture: x.svg, x.png or, for xplot, x.xpl; - is standard output, as SVG
     #[arg(short, long, value_name = "PICTURE", value_hint = ValueHint::FilePath)]
     output: PathBuf,
+
+    /// Write a time-sequence file for xplot, in tcptrace's language, whatever it is called
+    ///
+    /// One direction, that of the side which sent more, unless --direction says which.
+    #[arg(long)]
+    xplot: bool,
 
     /// The connection's number, as the report numbers it with the same --host and --port
     ///
@@ -117,14 +123,37 @@ pub(crate) enum Format {
     Png,
 }
 
+/// What a plot is drawn as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Picture(Format),
+    Xplot,
+}
+
+impl Kind {
+    fn of(args: &Args) -> Result<Self> {
+        let is_named = args.output.extension().is_some_and(|name| name.eq_ignore_ascii_case("xpl"));
+        match args.xplot || is_named {
+            true if args.direction == Some(Direction::Both) => {
+                bail!("xplot's files have one direction each: --direction up, and another with down")
+            }
+            true => Ok(Self::Xplot),
+            false => {
+                let format = format_of(&args.output);
+                format.map(Self::Picture).map_err(|error| anyhow!("{error}, or .xpl for xplot"))
+            }
+        }
+    }
+}
+
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let format = format_of(&args.output)?;
+    let kind = Kind::of(args)?;
     if let (Some(from), Some(to)) = (args.from, args.to)
         && from >= to
     {
         bail!("--from is not before --to");
     }
-    let mut search = Search { args, svg: None, more: 0, missing: String::new() };
+    let mut search = Search { args, kind, drawn: None, more: 0, missing: String::new() };
     let filter = Filter::new(&args.host, &args.port);
     // One pass, so that standard input will do: the packets of the connection are kept while it is read.
     let recorded = Some(args.connection.unwrap_or(0));
@@ -135,14 +164,17 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Err(Trouble::Output(error)) => return Err(output::failed(error)),
     }
     let name = complaint::name(&args.file);
-    let svg = search.svg.unwrap_or_else(|| Err(anyhow!(search.missing))).context(name)?;
+    let drawn = search.drawn.unwrap_or_else(|| Err(anyhow!(search.missing))).context(name)?;
     if search.more > 0 {
         complaint::about(
             &args.file,
             &format!("the first capture in it is drawn; it has {} more", search.more),
         );
     }
-    write(&args.output, format, svg)?;
+    match kind {
+        Kind::Picture(format) => write(&args.output, format, drawn)?,
+        Kind::Xplot => write_bytes(&args.output, drawn.as_bytes())?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -152,8 +184,12 @@ pub(crate) fn write(path: &Path, format: Format, svg: String) -> Result<()> {
         Format::Svg => svg.into_bytes(),
         Format::Png => plot::png(&svg)?,
     };
+    write_bytes(path, &bytes)
+}
+
+fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
     if path == Path::new("-") {
-        return output::print(|out| io::Write::write_all(out, &bytes));
+        return output::print(|out| io::Write::write_all(out, bytes));
     }
     std::fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
 }
@@ -172,7 +208,8 @@ pub(crate) fn format_of(path: &Path) -> Result<Format> {
 /// Looks for the connection in the captures of a file, and draws it where it is first found.
 struct Search<'a> {
     args: &'a Args,
-    svg: Option<Result<String>>,
+    kind: Kind,
+    drawn: Option<Result<String>>,
     /// Further captures that have a connection of this number too.
     more: u32,
     /// Why nothing was drawn.
@@ -182,7 +219,7 @@ struct Search<'a> {
 impl Search<'_> {
     fn take(&mut self, diagnosis: Diagnosis) -> io::Result<()> {
         let id = self.args.connection.or_else(|| (diagnosis.len() == 1).then_some(0));
-        if self.svg.is_some() {
+        if self.drawn.is_some() {
             self.more += u32::from(id.is_some_and(|id| id < diagnosis.len() as u64));
             return Ok(());
         }
@@ -191,7 +228,7 @@ impl Search<'_> {
             return Ok(());
         };
         match Narrowed::new(diagnosis, id) {
-            Ok(narrowed) => self.svg = Some(draw(self.args, &narrowed)),
+            Ok(narrowed) => self.drawn = Some(draw(self.args, self.kind, &narrowed)),
             Err(whole) => self.missing = format!("no connection {id}; {}", those_there(&whole)),
         }
         Ok(())
@@ -221,8 +258,8 @@ fn those_there(source: &dyn Source) -> String {
     }
 }
 
-/// The picture as SVG.
-fn draw(args: &Args, narrowed: &Narrowed<Diagnosis>) -> Result<String> {
+/// The picture as SVG, or in xplot's language.
+fn draw(args: &Args, kind: Kind, narrowed: &Narrowed<Diagnosis>) -> Result<String> {
     let (diagnosis, connection) = (narrowed.whole(), narrowed.connection());
     let id = connection.id;
     let bookings = diagnosis.bookings(id).unwrap_or_default();
@@ -239,8 +276,12 @@ fn draw(args: &Args, narrowed: &Narrowed<Diagnosis>) -> Result<String> {
         let (first, last) = (first / 1e3, last / 1e3);
         bail!("connection {id} has no packet then: it lasts from {first:.3}s to {last:.3}s of the capture");
     }
+    let title = format!("#{id}  {} → {}", connection.client, connection.server);
+    if kind == Kind::Xplot {
+        return in_xplot(args, &title, busier(connection, &panels));
+    }
     Ok(plot::svg(&Picture {
-        title: format!("#{id}  {} → {}", connection.client, connection.server),
+        title,
         subtitle: terminal::verdict(narrowed),
         panels,
         arrangement: Arrangement::Stacked,
@@ -248,6 +289,19 @@ fn draw(args: &Args, narrowed: &Narrowed<Diagnosis>) -> Result<String> {
         time: (args.from, args.to),
         size: args.size,
     }))
+}
+
+/// The panel of the side that sent more, where there are two.
+fn busier<'a, 'b>(connection: &Connection, panels: &'a [Panel<'b>]) -> &'a Panel<'b> {
+    let is_up = connection.bytes.to_server >= connection.bytes.to_client;
+    if is_up { &panels[0] } else { &panels[panels.len() - 1] }
+}
+
+fn in_xplot(args: &Args, title: &str, panel: &Panel<'_>) -> Result<String> {
+    let mut text = Vec::new();
+    let title = format!("{title}  {}", panel.heading);
+    plot::xplot(&mut text, &title, panel, (args.from, args.to))?;
+    Ok(String::from_utf8(text)?)
 }
 
 /// Whose data is shown: if nobody says, that of both sides where both sent much, else that of the one that did.

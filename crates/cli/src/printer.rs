@@ -4,24 +4,41 @@ use std::io::{self, Write};
 
 use tcpwhy_diagnose::hops::Hops;
 use tcpwhy_diagnose::report::Source;
-use tcpwhy_report::json::Writer;
+use tcpwhy_report::csv::Table;
 use tcpwhy_report::plain::plain;
-use tcpwhy_report::terminal;
+use tcpwhy_report::{csv, json, junit, markdown, terminal};
 
-use crate::args::Format;
+use crate::args::ReportFormat;
 use crate::calls::Recorded;
+use crate::fail_on::{self, FailOn};
 
 /// Prints one capture's result after the other.
 pub(crate) enum Printer<W: Write> {
     Terminal(W, terminal::Options),
-    Json(Writer<W>),
+    Json(json::Writer<W>),
+    Csv(csv::Writer<W>),
+    /// This one and the next with how the terminal would have what calls tell.
+    Markdown(markdown::Writer<W>, terminal::Options),
+    Junit(junit::Writer<W>, terminal::Options),
 }
 
 impl<W: Write> Printer<W> {
-    pub(crate) fn new(out: W, format: Format, options: terminal::Options) -> io::Result<Self> {
+    /// `fail_on` says what JUnit's failures are.
+    pub(crate) fn new(
+        out: W,
+        format: ReportFormat,
+        options: terminal::Options,
+        fail_on: &[FailOn],
+    ) -> io::Result<Self> {
         Ok(match format {
-            Format::Terminal => Self::Terminal(out, options),
-            Format::Json => Self::Json(Writer::begin(out, env!("CARGO_PKG_VERSION"))?),
+            ReportFormat::Terminal => Self::Terminal(out, options),
+            ReportFormat::Json => Self::Json(json::Writer::begin(out, env!("CARGO_PKG_VERSION"))?),
+            ReportFormat::Csv => Self::Csv(csv::Writer::begin(out, Table::Connections)?),
+            ReportFormat::CsvFindings => Self::Csv(csv::Writer::begin(out, Table::Findings)?),
+            ReportFormat::Markdown => Self::Markdown(markdown::Writer::begin(out, options.top), options),
+            ReportFormat::Junit => {
+                Self::Junit(junit::Writer::begin(out, fail_on::criteria(fail_on))?, options)
+            }
         })
     }
 
@@ -35,16 +52,43 @@ impl<W: Write> Printer<W> {
                 out.flush()
             }
             Self::Json(writer) => writer.recorded_capture(source, recorded),
+            Self::Csv(writer) => writer.capture(source),
+            Self::Markdown(writer, options) => match recorded {
+                None => writer.capture(source),
+                Some(recorded) if source.capture().packets > 0 => {
+                    writer.capture(source)?;
+                    writer.block(&text(|out| recorded.print(options.top, out))?)
+                }
+                Some(_) => writer.block(&text(|out| print(source, recorded, out, options))?),
+            },
+            Self::Junit(writer, options) => {
+                let split = recorded.filter(|recorded| recorded.has_split_writes());
+                let split = split.map(|recorded| text(|out| recorded.print(options.top, out)));
+                writer.capture(source, split.transpose()?)
+            }
         }
     }
 
     /// A line of its own above what comes next, for people.
     pub(crate) fn heading(&mut self, text: &str) -> io::Result<()> {
-        let Self::Terminal(out, options) = self else { return Ok(()) };
-        if std::mem::take(&mut options.follows) {
-            writeln!(out)?;
+        match self {
+            Self::Terminal(out, options) => {
+                if std::mem::take(&mut options.follows) {
+                    writeln!(out)?;
+                }
+                writeln!(out, "{text}\n")
+            }
+            Self::Markdown(writer, _) => writer.heading(text),
+            Self::Json(_) | Self::Csv(_) | Self::Junit(..) => Ok(()),
         }
-        writeln!(out, "{text}\n")
+    }
+
+    /// An input could not be read: for formats that somebody reads without looking at standard error.
+    pub(crate) fn unread(&mut self, name: &str, why: &str) -> io::Result<()> {
+        match self {
+            Self::Junit(writer, _) => writer.unread(name, why),
+            Self::Terminal(..) | Self::Json(_) | Self::Csv(_) | Self::Markdown(..) => Ok(()),
+        }
     }
 
     /// Ends the report; `hops` are the conversations that its captures show on two hops, if there is anything to say of
@@ -56,8 +100,18 @@ impl<W: Write> Printer<W> {
                 out.flush()
             }
             Self::Json(writer) => writer.end_with(hops).map(drop),
+            Self::Csv(writer) => writer.end(hops).map(drop),
+            Self::Markdown(writer, _) => writer.end(hops).map(drop),
+            Self::Junit(writer, _) => writer.end(hops).map(drop),
         }
     }
+}
+
+/// What `write` writes.
+fn text(write: impl FnOnce(&mut Vec<u8>) -> io::Result<()>) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    write(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn print(

@@ -3,9 +3,13 @@
 //! Every writer takes the report model of `tcpwhy_diagnose::report` and an [`std::io::Write`]. None decides
 //! where the output goes, how wide the terminal is or whether it has colours: that is the caller's to say.
 
+pub mod annotate;
+pub mod csv;
 pub mod explain;
 pub mod html;
 pub mod json;
+pub mod junit;
+pub mod markdown;
 pub mod number;
 pub mod page;
 pub mod plain;
@@ -14,3 +18,4 @@ pub mod rules;
 mod table;
 pub mod terminal;
 pub mod what_if;
+mod xml;

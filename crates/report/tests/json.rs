@@ -1,5 +1,6 @@
 //! The JSON report: its schema, its page, its layout, and what happens to hostile text and closed pipes.
 
+mod passed_on;
 mod samples;
 
 use std::collections::BTreeSet;

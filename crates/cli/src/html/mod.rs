@@ -23,7 +23,7 @@ use tcpwhy_report::page::GLUE;
 use tcpwhy_report::terminal::Options;
 
 use crate::analyze::{Asked, Results};
-use crate::args::Format;
+use crate::args::ReportFormat;
 use crate::calls::Recorded;
 use crate::complaint;
 use crate::drive::Trouble;
@@ -113,7 +113,7 @@ impl Args {
 pub(crate) fn of_captures(page: Page, captures: &[(PathBuf, String)]) -> Result<()> {
     let options = Options::default();
     let asked = Asked { filter: None, connection: None, whatif: When::Auto, top: options.top, fail_on: &[] };
-    let printer = Printer::new(io::sink(), Format::Terminal, options)?;
+    let printer = Printer::new(io::sink(), ReportFormat::Terminal, options, &[])?;
     let (mut results, stop) = (Results::new(asked, printer, Some(page)), Stop::default());
     for (path, name) in captures {
         match results.file(path, Some(name), &stop) {

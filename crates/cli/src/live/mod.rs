@@ -22,7 +22,7 @@ use tcpwhy_diagnose::report::Source;
 use tcpwhy_host::privileges;
 use tcpwhy_report::terminal::Options;
 
-use crate::args::{Color, Format};
+use crate::args::{Color, ReportFormat};
 use crate::fail_on::FailOn;
 use crate::html::{self, Page};
 use crate::printer::Printer;
@@ -93,16 +93,16 @@ pub(crate) struct Args {
     #[arg(long)]
     lines: bool,
 
-    /// terminal, for people, or json, for programs: the report alone
-    #[arg(long, value_enum, hide_possible_values = true, default_value_t = Format::Terminal)]
-    format: Format,
+    /// terminal, for people; or the report alone: json, csv, csv-findings, markdown, junit
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = ReportFormat::Terminal)]
+    format: ReportFormat,
 
     /// Connections that the report shows in full, the worst first
     #[arg(long, value_name = "N", default_value_t = 5)]
     top: usize,
 
     /// Exit with status 1 if this rule, or "problem", is found
-    #[arg(long, value_name = "RULE", value_delimiter = ',')]
+    #[arg(long, value_name = "RULE", value_delimiter = ',', required_if_eq("format", "junit"))]
     fail_on: Vec<FailOn>,
 
     #[command(flatten)]
@@ -128,7 +128,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let opened = open::open(args)?;
     let stop = Stop::on_signals();
     let limits = Limits { duration: args.duration, packets: args.count };
-    let is_screen = !args.lines && args.format == Format::Terminal && screen::is_possible();
+    let is_screen = !args.lines && args.format == ReportFormat::Terminal && screen::is_possible();
     let running = capture::start(opened, limits, is_screen, &stop)?;
     stop.reading(true);
     let shown = if is_screen { screen::show(&running, args.color) } else { plain::show(&running, args) };
@@ -144,7 +144,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         ..Options::default()
     };
     let found = diagnosis.skim().any(|finding| args.fail_on.iter().any(|name| name.matches(&finding)));
-    let mut printer = Printer::new(output::stdout(), args.format, options)?;
+    let mut printer = Printer::new(output::stdout(), args.format, options, &args.fail_on)?;
     output::unless_broken_pipe(printer.print(&diagnosis, None).and_then(|()| printer.finish(None)))?;
     page.map_or(Ok(()), |page| write_page(page, &diagnosis, args.write.as_deref()))?;
     if let Some(reason) = broke_off {

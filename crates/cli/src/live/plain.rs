@@ -11,7 +11,7 @@ use super::Args;
 use super::announce::{Announced, News};
 use super::capture::Running;
 use super::names::{self, Names};
-use crate::args::Format;
+use crate::args::ReportFormat;
 use crate::{complaint, output};
 
 /// Time between two looks.
@@ -31,7 +31,7 @@ pub(super) fn show(running: &Running, args: &Args) -> io::Result<()> {
             complaint::say(&format!("the kernel dropped {} packets", drops - dropped));
             dropped = drops;
         }
-        if args.format == Format::Json {
+        if args.format != ReportFormat::Terminal {
             continue;
         }
         let mut out = output::stdout();
@@ -40,7 +40,7 @@ pub(super) fn show(running: &Running, args: &Args) -> io::Result<()> {
         }
         out.flush()?;
     }
-    if args.format == Format::Terminal && announced.any() {
+    if args.format == ReportFormat::Terminal && announced.any() {
         writeln!(io::stdout())?;
     }
     Ok(())

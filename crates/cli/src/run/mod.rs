@@ -22,7 +22,7 @@ use tcpwhy_wire::calls::Recording;
 
 use crate::FOUND;
 use crate::analyze::{Asked, Results};
-use crate::args::Format;
+use crate::args::ReportFormat;
 use crate::drive::Trouble;
 use crate::fail_on::FailOn;
 use crate::html;
@@ -118,7 +118,7 @@ pub(crate) struct Args {
     /// Exit with status 1 if this rule, or "problem", is found in a command that succeeded
     ///
     /// Several with commas between mean any of them. Where packets cannot be captured, split-write alone can be found.
-    #[arg(long, value_name = "RULE", value_delimiter = ',')]
+    #[arg(long, value_name = "RULE", value_delimiter = ',', required_if_eq("format", "junit"))]
     fail_on: Vec<FailOn>,
 
     /// Save packets and calls in this file, which `tcpwhy FILE` opens anywhere
@@ -131,11 +131,11 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 
-    /// terminal, or json for programs
+    /// terminal, json, csv, csv-findings, markdown, junit
     ///
-    /// The object that `tcpwhy FILE --format json` prints, with the calls in it: docs/report-format.md.
-    #[arg(long, value_enum, hide_possible_values = true, default_value_t = Format::Terminal)]
-    format: Format,
+    /// As `tcpwhy FILE --format` prints them: docs/formats.md. json and markdown have the calls in them.
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = ReportFormat::Terminal)]
+    format: ReportFormat,
 
     /// Sockets to print, those with most split messages first
     #[arg(long, value_name = "N", default_value_t = 5)]
@@ -162,7 +162,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let asked =
         Asked { filter: None, connection: None, whatif: When::Auto, top: args.top, fail_on: &args.fail_on };
     let page = args.html.begin_in_file(1 + usize::from(args.compare))?;
-    let mut results = Results::new(asked, Printer::new(out, args.format, options)?, page);
+    let mut results = Results::new(asked, Printer::new(out, args.format, options, &args.fail_on)?, page);
     // The page is made at the end, and of both.
     let mut without = None;
     if args.compare {

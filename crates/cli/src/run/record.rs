@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::ValueHint;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -18,7 +18,7 @@ use super::packets::Packets;
 use super::saved::{Destination, Saved};
 use super::{REPORT, UNTRACED, UNWRITTEN, keep, report};
 use crate::analyze::{Asked, Results};
-use crate::args::Format;
+use crate::args::ReportFormat;
 use crate::html::{self, Page};
 use crate::link::quantity;
 use crate::printer::Printer;
@@ -74,11 +74,11 @@ pub(crate) struct Args {
     #[arg(long)]
     no_capture: bool,
 
-    /// terminal, or json for programs
+    /// terminal, json, csv, csv-findings, markdown
     ///
-    /// The object that `tcpwhy FILE --format json` prints, with the calls in it: docs/report-format.md.
-    #[arg(long, value_enum, hide_possible_values = true, default_value_t = Format::Terminal)]
-    format: Format,
+    /// As `tcpwhy FILE --format` prints them: docs/formats.md. json and markdown have the calls in them.
+    #[arg(long, value_enum, hide_possible_values = true, default_value_t = ReportFormat::Terminal)]
+    format: ReportFormat,
 
     /// Sockets to print, those with most split messages first
     #[arg(long, value_name = "N", default_value_t = 5)]
@@ -89,6 +89,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    if args.format == ReportFormat::Junit {
+        bail!(
+            "junit needs to know what fails: save with -o x.pcapng, then tcpwhy x.pcapng --format junit --fail-on RULE"
+        );
+    }
     let destination = args.output.as_deref().map(Destination::open).transpose()?;
     let page = args.html.begin_in_file(1)?;
     let stop = Arc::new(AtomicBool::new(false));
@@ -128,7 +133,7 @@ fn print(args: &Args, saved: &Saved, page: Option<Page>) -> Result<()> {
     let options = Options { top: args.top, ..Options::default() };
     let asked = Asked { filter: None, connection: None, whatif: When::Auto, top: args.top, fail_on: &[] };
     let out = BufWriter::with_capacity(REPORT, io::stdout());
-    let mut results = Results::new(asked, Printer::new(out, args.format, options)?, page);
+    let mut results = Results::new(asked, Printer::new(out, args.format, options, &[])?, page);
     report(saved, "the processes' packets", &mut results)?;
     results.finish(&Stop::default()).context(UNWRITTEN).map(drop)
 }

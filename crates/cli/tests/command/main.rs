@@ -1,7 +1,9 @@
 //! The real binary, as people and scripts run it.
 
+mod annotate;
 mod capture;
 mod exit_status;
+mod formats;
 mod hops;
 mod html;
 mod output;

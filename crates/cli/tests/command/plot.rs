@@ -107,3 +107,93 @@ fn a_flow_without_sequence_numbers_is_refused() {
     desk.file("udp.txt", lines.as_bytes());
     assert_refused(&desk.run(&["plot", "udp.txt", "-o", "x.svg"]), "connection 0 is a UDP flow");
 }
+
+/// A file in xplot's language, statement by statement: what each takes, as xplot and tcptrace's own files have it. The
+/// colours, the texts, and how often each statement came.
+fn xplot(text: &str) -> (Vec<String>, Vec<String>, std::collections::BTreeMap<String, usize>) {
+    const COLORS: [&str; 9] =
+        ["white", "green", "red", "blue", "yellow", "purple", "orange", "magenta", "pink"];
+    let is_time = |word: &str| {
+        let parts = word.split_once('.').expect("seconds and microseconds");
+        parts.1.len() == 6
+            && [parts.0, parts.1].iter().all(|digits| digits.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let is_point = |words: &[&str]| {
+        words.chunks(2).all(|point| is_time(point[0]) && point[1].parse::<f64>().is_ok_and(f64::is_finite))
+    };
+    let (mut colors, mut texts) = (Vec::new(), Vec::new());
+    let mut counts = std::collections::BTreeMap::new();
+    let mut lines = text.lines();
+    let head = lines.next().expect("the types of the axes");
+    assert!(["timeval unsigned", "timeval double"].contains(&head), "{head}");
+    let mut ended = false;
+    while let Some(line) = lines.next() {
+        assert!(!ended, "{line:?} after the end");
+        let words: Vec<_> = line.split(' ').collect();
+        *counts.entry(words[0].to_owned()).or_insert(0) += 1;
+        match words[0] {
+            "title" | "xlabel" | "ylabel" => texts.extend(lines.next().map(str::to_owned)),
+            "line" => assert!(words.len() == 5 && is_point(&words[1..]), "{line}"),
+            "invisible" | "dot" | "box" | "diamond" | "uarrow" | "darrow" | "utick" | "dtick" | "htick" => {
+                assert!(words.len() == 3 || COLORS.contains(&words[3]), "{line}");
+                assert!(is_point(&words[1..3]), "{line}");
+            }
+            "atext" | "btext" | "ltext" | "rtext" | "ctext" => {
+                assert!(is_point(&words[1..3]), "{line}");
+                texts.extend(lines.next().map(str::to_owned));
+            }
+            "go" => ended = true,
+            color => {
+                assert!(COLORS.contains(&color), "{line}");
+                colors.push(color.to_owned());
+            }
+        }
+    }
+    assert!(ended, "no end");
+    (colors, texts, counts)
+}
+
+#[test]
+fn xplots_files_have_every_segment_and_every_wait() {
+    let desk = Desk::new();
+    desk.file("slow.pcap", &write_write_read());
+    let ran = desk.run(&["plot", "slow.pcap", "-o", "slow.xpl"]);
+    assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), "", ""));
+    let text = std::fs::read_to_string(desk.path().join("slow.xpl")).expect("a file");
+    let (colors, texts, counts) = xplot(&text);
+    assert!(texts[0].starts_with("#0  10.0.0.1:50000 -> 10.0.0.2:8080"), "{texts:?}");
+    // The client sends 20 requests in two pieces.
+    assert_eq!((counts["darrow"], counts["uarrow"]), (40, 40));
+    assert!(colors.iter().any(|color| color == "orange") && colors.iter().any(|color| color == "green"));
+    assert!(texts.iter().any(|text| text.starts_with("delayed-ack ")), "{texts:?}");
+    assert!(["SYN", "FIN"].iter().all(|name| texts.iter().any(|text| text == name)), "{texts:?}");
+    assert!(counts["box"] > 0, "packets that findings name");
+    let down = desk.run(&["plot", "slow.pcap", "-o", "-", "--xplot", "--direction", "down"]);
+    assert_eq!(xplot(&down.stdout).2["darrow"], 20);
+    let part = desk.run(&["plot", "slow.pcap", "-o", "-", "--xplot", "--to", "30ms"]);
+    assert_eq!(xplot(&part.stdout).2["darrow"], 1);
+    assert_refused(
+        &desk.run(&["plot", "slow.pcap", "-o", "x.xpl", "--direction", "both"]),
+        "one direction each",
+    );
+}
+
+#[test]
+fn tcptraces_own_files_are_of_the_same_language() {
+    let desk = Desk::new();
+    desk.file("slow.pcap", &write_write_read());
+    let output = std::process::Command::new("tcptrace")
+        .current_dir(desk.path())
+        .args(["-n", "-S", "slow.pcap"])
+        .output();
+    let Ok(output) = output else {
+        let _ = writeln!(std::io::stderr(), "SKIPPED: there is no tcptrace to compare with");
+        return;
+    };
+    assert!(output.status.success(), "{output:?}");
+    let theirs = std::fs::read(desk.path().join("a2b_tsg.xpl")).expect("its graph");
+    let theirs = xplot(&String::from_utf8_lossy(&theirs)).2;
+    let ours = xplot(&desk.run(&["plot", "slow.pcap", "-o", "-", "--xplot"]).stdout).2;
+    // It draws an arrow at the first byte of what carries nothing, too.
+    assert!(theirs["darrow"] >= ours["darrow"] && ours["darrow"] == 40, "{theirs:?} {ours:?}");
+}

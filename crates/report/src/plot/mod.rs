@@ -16,6 +16,7 @@ mod scale;
 mod shade;
 mod style;
 mod svg;
+mod xplot;
 
 use tcpwhy_diagnose::Diagnosis;
 use tcpwhy_diagnose::flow::series::{Mark, Sack, Series};
@@ -31,6 +32,7 @@ use legend::{Entry, Legend, Sample};
 use panel::{Contents, Drawing};
 pub use png::{PngError, png};
 use svg::{Area, Svg, Type};
+pub use xplot::xplot;
 
 /// One graph: the data of one side of one connection.
 #[derive(Clone, Debug)]

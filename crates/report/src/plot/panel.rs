@@ -138,6 +138,12 @@ fn is_duplicate(mark: &Mark, before: Option<(i64, Option<u32>)>) -> bool {
         && before.is_some_and(|(ack, window)| mark.ack == Some(ack) && mark.window == window)
 }
 
+/// SYN, FIN or RST, where a packet is one.
+pub(super) fn letters(mark: &Mark) -> Option<&'static str> {
+    let names = [(TcpFlags::SYN, "SYN"), (TcpFlags::FIN, "FIN"), (TcpFlags::RST, "RST")];
+    names.into_iter().find(|(flag, _)| mark.flags.has(*flag)).map(|(_, name)| name)
+}
+
 /// A panel on its way into the picture.
 pub(super) struct Drawing<'a> {
     pub(super) panel: &'a Panel<'a>,
@@ -282,12 +288,8 @@ impl Drawing<'_> {
 
     /// SYN, FIN and RST by name.
     fn draw_letters(&self, svg: &mut Svg, x: &Scale, y: &Scale) {
-        let names = [(TcpFlags::SYN, "SYN"), (TcpFlags::FIN, "FIN"), (TcpFlags::RST, "RST")];
         let named = self.panel.between(self.time).filter(|mark| mark.from == self.panel.sender);
-        let named = named.filter_map(|mark| {
-            let (_, name) = names.into_iter().find(|(flag, _)| mark.flags.has(*flag))?;
-            Some((mark, name))
-        });
+        let named = named.filter_map(|mark| Some((mark, letters(mark)?)));
         for (mark, name) in named.take(MOST_LETTERS) {
             let top = (y.at(mark.end() as f64) - 5.0).max(y.pixels.1 + 9.0);
             let at = (x.at(self.panel.ms(mark.time)), top);

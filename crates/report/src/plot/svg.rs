@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::style;
-use crate::plain::plain;
+use crate::xml::escaped;
 
 /// A picture on its way to becoming text.
 #[derive(Debug)]
@@ -171,22 +171,6 @@ impl Svg {
     }
 }
 
-/// `text`, in which nothing acts on its reader, as XML's character data and attribute values.
-fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in plain(text).chars() {
-        match c {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            c => safe.push(c),
-        }
-    }
-    safe
-}
-
 /// A coordinate to a hundredth of a pixel, without zeros at its end.
 pub(super) fn fine(value: f64) -> String {
     let mut text = format!("{value:.2}");
@@ -209,15 +193,6 @@ pub(super) fn command(path: &mut String, letter: char, tenths: i64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn nobodys_text_is_markup() {
-        assert_eq!(
-            escaped("</text><script>'a'&\"b\""),
-            "&lt;/text&gt;&lt;script&gt;&#39;a&#39;&amp;&quot;b&quot;"
-        );
-        assert_eq!(escaped("a\u{1b}[2J\0\u{ffff}b"), "a\\u{1b}[2J\\u{0}\\u{ffff}b");
-    }
 
     #[test]
     fn numbers_are_short() {

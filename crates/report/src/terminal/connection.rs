@@ -87,7 +87,8 @@ fn full_name(raw: &str) -> String {
     shortened(&plain(raw), FULL_NAME_COLUMNS)
 }
 
-fn figures(connection: &Connection) -> Vec<String> {
+/// Round trip, packets, bytes, and where it was captured.
+pub(crate) fn figures(connection: &Connection) -> Vec<String> {
     let Connection { packets, bytes, .. } = connection;
     let mut items = Vec::new();
     if let Some(rtt) = connection.base_rtt_ms {
@@ -108,7 +109,7 @@ fn figures(connection: &Connection) -> Vec<String> {
 }
 
 /// Latencies, and the three lines that most of their time went to.
-fn exchange_figures(exchanges: &Exchanges) -> Vec<String> {
+pub(crate) fn exchange_figures(exchanges: &Exchanges) -> Vec<String> {
     const LINES: usize = 3;
     let mut items = if exchanges.count == 1 {
         vec![format!("1 exchange in {}", number::duration(exchanges.max_ms.0))]

@@ -15,7 +15,7 @@ use crate::what_if;
 
 const BODY: &str = "    ";
 /// Packets shown of each finding; JSON has all of them.
-const EVIDENCE_SHOWN: usize = 6;
+pub(crate) const EVIDENCE_SHOWN: usize = 6;
 
 /// A note of at least this confidence is not said to be uncertain.
 const SURE: f64 = 0.9;
@@ -90,7 +90,8 @@ pub(super) fn write_total(page: &mut Page<'_>, total: &RuleTotal) -> io::Result<
     page.hanging(&format!("{BODY}{rule}  "), &items.join(", "))
 }
 
-fn blamed(blame: &Blame) -> String {
+/// The side to blame, with its address where it has one.
+pub(crate) fn blamed(blame: &Blame) -> String {
     let who = match blame.side {
         Blamed::Client => "client",
         Blamed::Server => "server",
@@ -104,7 +105,8 @@ fn blamed(blame: &Blame) -> String {
     }
 }
 
-fn figures(finding: &Finding) -> Vec<String> {
+/// What it costs, how often, how sure that is.
+pub(crate) fn figures(finding: &Finding) -> Vec<String> {
     let mut items = Vec::new();
     if finding.cost_ms.0 > 0.0 {
         items.push(format!("costs {}", number::duration(finding.cost_ms.0)));
@@ -219,7 +221,7 @@ impl Place {
 }
 
 /// `text` with the full stop it may lack.
-pub(super) fn sentence(text: &str) -> String {
+pub(crate) fn sentence(text: &str) -> String {
     let text = text.trim_end();
     if text.is_empty() || text.ends_with(['.', '!', '?', ':', '…']) {
         text.to_owned()

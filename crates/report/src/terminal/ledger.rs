@@ -85,8 +85,13 @@ pub fn glyph(line: Line, color: bool) -> String {
     Ink { color }.paint(look.style, look.glyph)
 }
 
+/// What a line means, in a few words.
+pub(crate) fn meaning(line: Line) -> &'static str {
+    look(line).meaning
+}
+
 /// The lines with time on them, most first.
-pub(super) fn booked(ledger: &LedgerMs) -> Vec<(Line, f64)> {
+pub(crate) fn booked(ledger: &LedgerMs) -> Vec<(Line, f64)> {
     let mut booked: Vec<_> =
         Line::ALL.iter().map(|line| (*line, ledger.get(*line))).filter(|(_, ms)| *ms > 0.0).collect();
     booked.sort_by(|a, b| b.1.total_cmp(&a.1));

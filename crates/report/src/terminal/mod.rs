@@ -15,10 +15,12 @@ use tcpwhy_diagnose::report::{Capture, Source};
 use crate::number;
 use crate::page::{GLUE, Page, glued, shortened};
 use crate::plain::plain;
+pub(crate) use connection::{exchange_figures, figures as connection_figures};
 use finding::Printed;
-pub(crate) use finding::mark;
+pub(crate) use finding::{EVIDENCE_SHOWN, blamed, figures, mark, sentence};
 pub use hops::write_hops;
 pub use ledger::{bar_of, glyph};
+pub(crate) use ledger::{booked, meaning};
 use survey::Survey;
 use verdict::Verdict;
 
@@ -97,6 +99,12 @@ pub fn verdict(source: &dyn Source) -> String {
     Verdict::of(&Survey::of(source, 1)).text().replace(GLUE, " ")
 }
 
+/// The same in its two parts: what to read first, and what may follow.
+pub(crate) fn verdict_parts(source: &dyn Source) -> (String, String) {
+    let (head, detail) = Verdict::of(&Survey::of(source, 1)).parts();
+    (head.replace(GLUE, " "), detail.replace(GLUE, " "))
+}
+
 /// The capture on a line or two, and what its reader must know.
 fn write_capture(page: &mut Page<'_>, survey: &Survey) -> io::Result<()> {
     const INDENT: &str = "  ";
@@ -119,7 +127,7 @@ fn write_capture(page: &mut Page<'_>, survey: &Survey) -> io::Result<()> {
 }
 
 /// `2026-03-02 02:57:11 UTC` from RFC 3339; the time of day as it is but for the fraction.
-fn readable(start: &str) -> String {
+pub(crate) fn readable(start: &str) -> String {
     let whole = start.split('.').next().unwrap_or(start);
     let utc = if start.ends_with('Z') { " UTC" } else { "" };
     format!("{}{utc}", whole.trim_end_matches('Z').replacen('T', " ", 1))

@@ -59,6 +59,11 @@ impl Verdict {
         format!("{} {}", self.head, self.detail).trim_end().to_owned()
     }
 
+    /// What is in bold, and what comes after it.
+    pub(super) fn parts(self) -> (String, String) {
+        (self.head, self.detail)
+    }
+
     /// The connection it is about.
     pub(super) fn connection(&self) -> Option<u64> {
         self.about.and_then(|(_, connection, _)| connection)

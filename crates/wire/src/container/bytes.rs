@@ -9,6 +9,18 @@ pub(crate) enum Order {
 }
 
 impl Order {
+    /// That of the machine which this runs on.
+    pub(crate) const NATIVE: Self = if cfg!(target_endian = "big") { Self::Big } else { Self::Little };
+
+    /// The four bytes of a number.
+    #[inline]
+    pub(crate) fn bytes_of(self, value: u32) -> [u8; 4] {
+        match self {
+            Self::Little => value.to_le_bytes(),
+            Self::Big => value.to_be_bytes(),
+        }
+    }
+
     /// The two bytes at `at`; 0 where there are none.
     #[inline]
     pub(crate) fn u16(self, bytes: &[u8], at: usize) -> u16 {

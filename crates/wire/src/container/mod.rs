@@ -14,6 +14,8 @@
 //! of 74-byte frames, beyond the cost of `read` itself: pcap 5 ns a packet here and there, pcapng 10 ns here and
 //! 40 there. It also reads some pcapng times wrong and ends at the first block that it cannot parse.
 
+mod annotate;
+mod block;
 pub(crate) mod bytes;
 mod end;
 mod frame;
@@ -25,6 +27,8 @@ mod write;
 
 use std::io::Read;
 
+pub use annotate::{Annotated, annotate};
+pub(crate) use block::cut;
 use end::End;
 pub use frame::{Comment, Frame, LinkType, MAX_TIME};
 use open::{Compression, Source};
@@ -33,7 +37,6 @@ use pcap::Pcap;
 use pcapng::Pcapng;
 pub(crate) use pcapng::options::options;
 use window::Window;
-pub(crate) use write::cut;
 pub use write::{Interface, Origin, Writer};
 
 use crate::calls::Block;

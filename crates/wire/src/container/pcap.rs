@@ -51,9 +51,21 @@ pub(super) struct Pcap {
     header: Option<Header>,
 }
 
+/// What a pcapng interface has to say for the frames of a pcap file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Preamble {
+    pub(super) link: u16,
+    pub(super) snaplen: u32,
+    /// Nanoseconds in one unit of a timestamp.
+    pub(super) unit: u32,
+    /// That unit as `if_tsresol` has it.
+    pub(super) resolution: u8,
+}
+
 #[derive(Clone, Copy, Debug)]
 struct Header {
     link: LinkType,
+    snaplen: u32,
     /// Whether the file may be from before version 2.4, when some writers had the two lengths the other way round.
     lengths_may_be_swapped: bool,
 }
@@ -97,6 +109,14 @@ impl Pcap {
         })
     }
 
+    /// Reads the file header before the first frame.
+    pub(super) fn preamble<R: Read>(&mut self, window: &mut Window<R>) -> Result<Preamble, End> {
+        let Header { link, snaplen, .. } = self.file_header(window)?;
+        let unit = self.variant.unit;
+        let resolution = if unit == 1 { 9 } else { 6 };
+        Ok(Preamble { link: link.0 as u16, snaplen, unit, resolution })
+    }
+
     #[cold]
     fn file_header<R: Read>(&mut self, window: &mut Window<R>) -> Result<Header, End> {
         if !window.has(FILE_HEADER) {
@@ -107,6 +127,7 @@ impl Pcap {
         let version = (order.u16(&bytes, 4), order.u16(&bytes, 6));
         let header = Header {
             link: LinkType(order.u32(&bytes, 20) & LINK_TYPE_MASK),
+            snaplen: order.u32(&bytes, 16),
             lengths_may_be_swapped: version < (2, 4),
         };
         window.take(FILE_HEADER);

@@ -88,6 +88,11 @@ impl<R: Read> Window<R> {
         &self.bytes[from..self.start]
     }
 
+    /// The last `n` bytes that were taken; gone once more are asked for.
+    pub(super) fn taken(&self, n: usize) -> &[u8] {
+        &self.bytes[self.start.saturating_sub(n)..self.start]
+    }
+
     /// Passes over `n` bytes, however many; false if the input ends before.
     pub(super) fn skip(&mut self, n: u64) -> bool {
         let mut left = n;

@@ -2,14 +2,12 @@
 
 use std::io::{self, Write};
 
+use super::block::Block;
+use super::bytes::Order;
 use super::pcapng::interface::{IF_TSRESOL, ISB_IFDROP};
-use super::pcapng::options::COMMENT;
-use super::pcapng::{
-    BYTE_ORDER_MAGIC, CALLS, ENHANCED_PACKET, INTERFACE_DESCRIPTION, INTERFACE_STATISTICS, SECTION_HEADER,
-};
+use super::pcapng::{CALLS, INTERFACE_STATISTICS};
 use super::{Frame, LinkType, MAX_FRAME};
 
-const OPT_ENDOFOPT: u16 = 0;
 const SHB_HARDWARE: u16 = 2;
 const SHB_OS: u16 = 3;
 const SHB_USERAPPL: u16 = 4;
@@ -24,8 +22,7 @@ const NANOSECONDS: u8 = 9;
 pub struct Writer<W: Write> {
     output: W,
     /// The block that is being built.
-    block: Vec<u8>,
-    has_options: bool,
+    block: Block,
     /// Link type and most bytes stored of a frame, of each interface.
     interfaces: Vec<(LinkType, usize)>,
 }
@@ -57,18 +54,13 @@ pub struct Interface<'a> {
 impl<W: Write> Writer<W> {
     /// Begins a file.
     pub fn new(output: W, origin: &Origin<'_>) -> io::Result<Self> {
-        let mut writer = Self { output, block: Vec::new(), has_options: false, interfaces: Vec::new() };
-        writer.begin(SECTION_HEADER);
-        writer.u32(u32::from_be_bytes(BYTE_ORDER_MAGIC));
-        // Version 1.0; the section's length is not known.
-        writer.u16(1);
-        writer.u16(0);
-        writer.u64(u64::MAX);
-        writer.text(COMMENT, origin.comment);
-        writer.text(SHB_HARDWARE, origin.hardware);
-        writer.text(SHB_OS, origin.os);
-        writer.text(SHB_USERAPPL, origin.application);
-        writer.end()?;
+        let mut writer = Self { output, block: Block::new(Order::NATIVE), interfaces: Vec::new() };
+        writer.block.begin_section();
+        writer.block.comment(origin.comment);
+        writer.block.text(SHB_HARDWARE, origin.hardware);
+        writer.block.text(SHB_OS, origin.os);
+        writer.block.text(SHB_USERAPPL, origin.application);
+        writer.write()?;
         Ok(writer)
     }
 
@@ -77,13 +69,10 @@ impl<W: Write> Writer<W> {
     pub fn interface(&mut self, interface: &Interface<'_>) -> io::Result<u32> {
         let link = u16::try_from(interface.link.0)
             .map_err(|_| invalid(format!("pcapng has no link type {}", interface.link.0)))?;
-        self.begin(INTERFACE_DESCRIPTION);
-        self.u16(link);
-        self.u16(0);
-        self.u32(interface.snaplen);
-        self.text(IF_NAME, interface.name);
-        self.option(IF_TSRESOL, &[NANOSECONDS]);
-        self.end()?;
+        self.block.begin_interface(link, interface.snaplen);
+        self.block.text(IF_NAME, interface.name);
+        self.block.option(IF_TSRESOL, &[NANOSECONDS]);
+        self.write()?;
         let most = match interface.snaplen as usize {
             0 => MAX_FRAME,
             snaplen => snaplen.min(MAX_FRAME),
@@ -110,33 +99,26 @@ impl<W: Write> Writer<W> {
             )));
         }
         let data = &frame.data[..frame.data.len().min(most)];
-        self.begin(ENHANCED_PACKET);
-        self.u32(frame.interface);
-        self.time(frame.time);
-        self.u32(data.len() as u32);
-        self.u32(frame.original_len);
-        self.block.extend_from_slice(data);
-        self.pad();
-        self.text(COMMENT, comment);
-        self.end()
+        self.block.begin_packet(frame.interface, ticks(frame.time), frame.original_len, data);
+        self.block.comment(comment);
+        self.write()
     }
 
     /// Writes a block of recorded calls, of which [`crate::calls`] makes the body.
     pub fn calls(&mut self, body: &[u8]) -> io::Result<()> {
-        self.begin(CALLS);
-        self.block.extend_from_slice(body);
-        self.pad();
-        self.end()
+        self.block.begin(CALLS);
+        self.block.padded(body);
+        self.write()
     }
 
     /// Says how many frames an interface has dropped from the beginning to `time`, in ns since the epoch. Belongs
     /// at the file's end; later figures replace earlier ones.
     pub fn dropped(&mut self, interface: u32, time: i64, frames: u64) -> io::Result<()> {
-        self.begin(INTERFACE_STATISTICS);
-        self.u32(interface);
-        self.time(time);
-        self.option(ISB_IFDROP, &frames.to_ne_bytes());
-        self.end()
+        self.block.begin(INTERFACE_STATISTICS);
+        self.block.u32(interface);
+        self.block.ticks(ticks(time));
+        self.block.option(ISB_IFDROP, &frames.to_ne_bytes());
+        self.write()
     }
 
     /// Flushes the output and gives it back.
@@ -150,69 +132,15 @@ impl<W: Write> Writer<W> {
         &mut self.output
     }
 
-    fn begin(&mut self, kind: u32) {
-        self.block.clear();
-        self.has_options = false;
-        self.u32(kind);
-        self.u32(0); // The length, which `end` knows.
-    }
-
-    /// Ends the list of options where there is one, puts the length in both its places, and writes the block.
-    fn end(&mut self) -> io::Result<()> {
-        if self.has_options {
-            // Writers must end a list, says the draft; readers must not rely on it.
-            self.u16(OPT_ENDOFOPT);
-            self.u16(0);
-        }
-        let length = self.block.len() as u32 + 4;
-        self.block[4..8].copy_from_slice(&length.to_ne_bytes());
-        self.u32(length);
-        self.output.write_all(&self.block)
-    }
-
-    fn u16(&mut self, value: u16) {
-        self.block.extend_from_slice(&value.to_ne_bytes());
-    }
-
-    fn u32(&mut self, value: u32) {
-        self.block.extend_from_slice(&value.to_ne_bytes());
-    }
-
-    fn u64(&mut self, value: u64) {
-        self.block.extend_from_slice(&value.to_ne_bytes());
-    }
-
-    /// The upper half first, whatever the byte order. pcapng has no time before the epoch.
-    fn time(&mut self, time: i64) {
-        let nanos = time.max(0) as u64;
-        self.u32((nanos >> 32) as u32);
-        self.u32(nanos as u32);
-    }
-
-    fn text(&mut self, code: u16, text: &str) {
-        if !text.is_empty() {
-            self.option(code, cut(text, usize::from(u16::MAX)).as_bytes());
-        }
-    }
-
-    /// An option of 65,535 bytes at most.
-    fn option(&mut self, code: u16, value: &[u8]) {
-        self.has_options = true;
-        self.u16(code);
-        self.u16(value.len() as u16);
-        self.block.extend_from_slice(value);
-        self.pad();
-    }
-
-    fn pad(&mut self) {
-        self.block.resize(self.block.len().next_multiple_of(4), 0);
+    /// Writes the block that was built.
+    fn write(&mut self) -> io::Result<()> {
+        self.output.write_all(self.block.end())
     }
 }
 
-/// As much of a text as fits into `most` bytes.
-pub(crate) fn cut(text: &str, most: usize) -> &str {
-    let end = (0..=most.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
-    &text[..end.unwrap_or(0)]
+/// A time in ns as a timestamp: pcapng has none before the epoch.
+fn ticks(time: i64) -> u64 {
+    time.max(0) as u64
 }
 
 fn invalid(why: String) -> io::Error {

@@ -1,5 +1,6 @@
 //! Capture files to frames, from bytes built by hand.
 
+mod annotate;
 mod build;
 mod compressed;
 mod damage;

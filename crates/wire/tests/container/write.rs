@@ -127,7 +127,7 @@ fn calls_between_packets_change_nothing_for_others() {
 }
 
 /// Time, interface, its name, lengths and comment of each frame; says why where tshark cannot be asked.
-fn tshark(file: &[u8]) -> Option<Vec<String>> {
+pub(crate) fn tshark(file: &[u8]) -> Option<Vec<String>> {
     let fields = ["frame.time_epoch", "frame.interface_id", "frame.interface_name", "frame.len"];
     let mut command = Command::new("tshark");
     command.args(["-n", "-r", "-", "-T", "fields"]);

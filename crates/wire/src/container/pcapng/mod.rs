@@ -1,5 +1,6 @@
 //! pcapng: sections of blocks. <https://www.ietf.org/archive/id/draft-ietf-opsawg-pcapng-03.html>
 
+pub(super) mod copy;
 pub(super) mod interface;
 pub(super) mod options;
 
@@ -33,7 +34,7 @@ const BLOCK_TRAILER: usize = 4;
 
 /// The largest block that is taken into memory: a frame of [`super::MAX_FRAME`] bytes and the longest options
 /// anybody writes. Blocks that are skipped may have any length.
-const MAX_BLOCK: usize = 1024 * 1024;
+pub(super) const MAX_BLOCK: usize = 1024 * 1024;
 
 /// Interfaces one section may describe. An old packet block has 16 bits to name one.
 const MAX_INTERFACES: usize = 65_536;
