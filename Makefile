@@ -75,10 +75,14 @@ viewer/dist/serve.html: viewer/node_modules/.package-lock.json $(VIEWER_SOURCES)
 viewer-lint: viewer/node_modules/.package-lock.json
 	cd viewer && ../scripts/node npm run check
 
+# The pages that it opens are written by the debug binary that the unit tests use: built with the same features, it is
+# not built twice. TCPWHY=PATH takes another one.
 viewer-test: toolchain viewer viewer/node_modules/.package-lock.json ## The page's own tests, in a browser too (Chromium)
 	cd viewer && ../scripts/node npm test
 	@scripts/need optional chromium chromium
-	cd viewer && ../scripts/node npm run test:browser
+	@scripts/need optional pdftotext poppler-utils
+	@[ -n "$(TCPWHY)" ] || $(CARGO) test $(LOCKED) --workspace --no-run
+	cd viewer && TCPWHY=$(abspath $(or $(TCPWHY),$(TARGET)/debug/tcpwhy)) ../scripts/node npm run test:browser
 
 bench: build tools ## Generate the benchmark captures and time tcpwhy beside tshark, tcptrace and tcpdump
 	$(CARGO) run --release $(LOCKED) -p tcpwhy-benches

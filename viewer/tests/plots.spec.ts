@@ -1,0 +1,319 @@
+import { readFileSync } from "node:fs";
+import { expect, type Page, test } from "@playwright/test";
+import { decodeTable } from "../src/data/table.ts";
+import { pageOf } from "./report.ts";
+import { bulk, split, stalled } from "./stories.ts";
+
+/** The last packet of `split(25)`: 20.03 ms of handshake, 25 exchanges of 80.02 ms, 24 pauses of 10 ms, and an ACK after 15 µs. */
+const LAST = 2.261;
+
+/** Opens the page of a connection; anything that goes wrong in it fails the test. */
+async function open(page: Page, url: string): Promise<void> {
+  page.on("pageerror", (error) => {
+    throw error;
+  });
+  page.on("console", (message) => expect(message.type(), message.text()).not.toBe("error"));
+  await page.goto(`${url}#/c/0/0`);
+  await expect(page.locator(".sequence canvas").first()).toBeVisible();
+}
+
+/** The stretch of time that is shown, s: what the page says beside the buttons. */
+async function range(page: Page): Promise<[number, number]> {
+  const text = ((await page.locator(".view-range").textContent()) ?? "").replaceAll("−", "-");
+  const [, from, until] = /(-?[\d.]+) – (-?[\d.]+) s/.exec(text) ?? [];
+  return [Number(from), Number(until)];
+}
+
+async function width(page: Page): Promise<number> {
+  const [from, until] = await range(page);
+  return until - from;
+}
+
+/** The middle of the plot in the browser's window. */
+async function middle(page: Page): Promise<{ x: number; y: number; left: number; width: number }> {
+  const plot = page.locator(".sequence");
+  await plot.scrollIntoViewIfNeeded();
+  const box = await plot.boundingBox();
+  if (!box) throw new Error("the plot is not there");
+  return { x: box.x + box.width / 2, y: box.y + box.height / 4, left: box.x, width: box.width };
+}
+
+/** Whether the plot's canvas has pixels of a colour, of the page's style sheet. */
+function hasColor(page: Page, name: string): Promise<boolean> {
+  return page
+    .locator(".sequence canvas")
+    .first()
+    .evaluate((canvas: HTMLCanvasElement, name) => {
+      const probe = document.body.appendChild(document.createElement("span"));
+      probe.style.color = `var(--${name})`;
+      const wanted = getComputedStyle(probe).color.match(/\d+/g)?.map(Number);
+      probe.remove();
+      const { data } = canvas.getContext("2d")?.getImageData(0, 0, canvas.width, canvas.height) ?? {
+        data: [],
+      };
+      for (let at = 0; at < data.length; at += 4)
+        if (wanted?.every((value, channel) => data[at + channel] === value)) return true;
+      return false;
+    }, name);
+}
+
+test("the wheel zooms about the pointer, and everything goes back", async ({ page }, info) => {
+  await open(page, pageOf(info.outputPath("report.html"), split(25)));
+  const [from, until] = await range(page);
+  expect([from, until]).toEqual([0, LAST]);
+  const at = await middle(page);
+  await page.mouse.move(at.x, at.y);
+  for (let turn = 0; turn < 5; turn++) await page.mouse.wheel(0, -100);
+  await expect.poll(async () => (await range(page))[1]).toBeLessThan(1.5);
+  const near = await range(page);
+  const inside = (at.x - at.left - 70) / (at.width - 82);
+  const pointed = from + inside * (until - from);
+  expect(near[0] + inside * (near[1] - near[0])).toBeCloseTo(pointed, 1);
+  await expect.poll(() => page.url()).toContain("from=");
+  await page.locator(".sequence").focus();
+  await page.keyboard.press("Escape");
+  await expect.poll(() => range(page)).toEqual([from, until]);
+  await expect.poll(() => page.url()).not.toContain("from=");
+});
+
+test("a wheel that scrolls the page goes on scrolling over the plot", async ({ page }, info) => {
+  await open(page, pageOf(info.outputPath("report.html"), split(25)));
+  const taken = (place: string) =>
+    page.locator(place).evaluate((element) => {
+      const box = element.getBoundingClientRect();
+      const where = {
+        clientX: box.left + box.width / 2,
+        clientY: box.top + 90,
+        bubbles: true,
+        cancelable: true,
+      };
+      return !element.dispatchEvent(new WheelEvent("wheel", { ...where, deltaY: -100 }));
+    });
+  // Turned over the text above, then over the plot: the page keeps the wheel, until it has rested.
+  const isTaken = await page.evaluate(() => {
+    const plot = document.querySelector(".sequence") as HTMLElement;
+    const turn = (element: Element) => {
+      const event = new WheelEvent("wheel", { deltaY: -100, clientX: 400, bubbles: true, cancelable: true });
+      return !element.dispatchEvent(event);
+    };
+    return [turn(document.body), turn(plot)];
+  });
+  expect(isTaken).toEqual([false, false]);
+  expect(await range(page)).toEqual([0, LAST]);
+  await page.waitForFunction(
+    (start) => performance.now() > start + 400,
+    await page.evaluate(() => performance.now()),
+  );
+  expect(await taken(".sequence")).toBe(true);
+  await expect.poll(() => range(page)).not.toEqual([0, LAST]);
+});
+
+test("a drag shows a stretch, down to microseconds", async ({ page }, info) => {
+  await open(page, pageOf(info.outputPath("report.html"), split(25)));
+  for (let step = 0; step < 5; step++) {
+    const at = await middle(page);
+    await page.mouse.move(at.x - 40, at.y);
+    await page.mouse.down();
+    await page.mouse.move(at.x + 40, at.y, { steps: 3 });
+    const before = await width(page);
+    await page.mouse.up();
+    // The plot glides there.
+    await expect.poll(() => width(page)).toBeLessThan(before * 0.2);
+  }
+  const [from, until] = await range(page);
+  expect(until - from).toBeLessThan(50e-6);
+  await expect(page.locator(".axis-title").first()).toContainText("µs after");
+  await page.mouse.dblclick(...(Object.values(await middle(page)).slice(0, 2) as [number, number]));
+  await expect
+    .poll(async () => (await range(page))[1] - (await range(page))[0])
+    .toBeGreaterThan(until - from);
+});
+
+test("keys move, zoom and go back", async ({ page }, info) => {
+  await open(page, pageOf(info.outputPath("report.html"), split(25)));
+  await page.locator(".sequence").focus();
+  for (const key of ["+", "+", "+"]) await page.keyboard.press(key);
+  await expect.poll(async () => (await range(page))[1]).toBeLessThan(1.5);
+  await page.keyboard.press("End");
+  await expect.poll(async () => (await range(page))[1]).toBeGreaterThan(2.2);
+  const end = await range(page);
+  await page.keyboard.press("ArrowLeft");
+  await expect.poll(async () => (await range(page))[0]).toBeLessThan(end[0]);
+  await page.keyboard.press("0");
+  await expect.poll(() => range(page)).toEqual([0, LAST]);
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  await expect(page.locator(".packet.chosen .cell-no")).toHaveText("2");
+  await expect(page.locator(".sequence output")).toContainText("SYN-ACK");
+});
+
+test("a row and its mark point at each other", async ({ page }, info) => {
+  await open(page, pageOf(info.outputPath("report.html"), split(25)));
+  const overlay = () =>
+    page.locator(".sequence .overlay").evaluate((canvas: HTMLCanvasElement) => {
+      const { data } = canvas.getContext("2d")?.getImageData(0, 0, canvas.width, canvas.height) ?? {
+        data: [],
+      };
+      let sum = 0;
+      let many = 0;
+      for (let at = 3; at < data.length; at += 4) {
+        if (!data[at]) continue;
+        sum += ((at - 3) / 4) % canvas.width;
+        many++;
+      }
+      return many === 0 ? null : sum / many / canvas.width;
+    });
+  const row = page.locator(".packet", { has: page.locator(".cell-no", { hasText: /^11$/ }) });
+  await row.hover();
+  // Packet 11 is data at 0.170070 s of -0.0226 … 2.2836 s, in a plot that begins 70 pixels from the left.
+  const width = (await middle(page)).width;
+  const place = (70 + ((0.17007 + 0.0226) / 2.3061) * (width - 82)) / width;
+  await row.hover();
+  await expect.poll(overlay).toBeGreaterThan(place - 0.01);
+  expect(await overlay()).toBeLessThan(place + 0.01);
+  const at = await middle(page);
+  await page.mouse.move(at.left + place * at.width, at.y);
+  // Wherever the pointer is on that column, what it points at is beside it in time.
+  for (let y = at.y + 120; y > at.y - 120; y -= 6) {
+    await page.mouse.move(at.left + place * at.width, y);
+    if ((await page.locator(".packet.pointed").count()) > 0) break;
+  }
+  const time = Number(await page.locator(".packet.pointed .cell-time").textContent());
+  expect(Math.abs(time - 0.17007)).toBeLessThan(0.05);
+  await expect(page.locator(".tip")).toContainText("#");
+});
+
+test("a finding's packet is chosen, shown near, and told", async ({ page }, info) => {
+  await open(
+    page,
+    pageOf(info.outputPath("report.html"), split(200), [
+      { rule: "nagle-delayed-ack", packets: [4, 505, 506] },
+    ]),
+  );
+  await page.getByRole("button", { name: "Packet 505: note of packet 505" }).click();
+  await expect(page.locator(".packet.chosen .cell-no")).toHaveText("505");
+  await expect(page.locator(".packet.chosen .cell-what")).toContainText("note of packet 505");
+  await expect.poll(async () => (await range(page))[1] - (await range(page))[0]).toBeLessThan(2);
+  const [from, until] = await range(page);
+  const time = Number(await page.locator(".packet.chosen .cell-time").textContent());
+  expect(time).toBeGreaterThan(from);
+  expect(time).toBeLessThan(until);
+  await page.locator(".sequence").focus();
+  await page.keyboard.press("n");
+  await expect(page.locator(".packet.chosen .cell-no")).toHaveText("506");
+});
+
+test("marks have their colours, light and dark", async ({ page }, info) => {
+  await page.emulateMedia({ colorScheme: "light" });
+  await open(page, pageOf(info.outputPath("lossy.html"), bulk(3_000)));
+  for (const name of ["data", "retransmission", "acked", "sacked", "window"])
+    expect(await hasColor(page, name), name).toBe(true);
+  expect(await hasColor(page, "probe")).toBe(false);
+  await page.emulateMedia({ colorScheme: "dark" });
+  await expect(page.locator("html")).toHaveAttribute("data-theme", "dark");
+  expect(await hasColor(page, "data")).toBe(true);
+  expect(await hasColor(page, "surface")).toBe(true);
+  await open(page, pageOf(info.outputPath("stalled.html"), stalled()));
+  expect(await hasColor(page, "probe")).toBe(true);
+});
+
+test("pictures have words, and the table is a grid that keys move in", async ({ page }, info) => {
+  await open(page, pageOf(info.outputPath("report.html"), split(25)));
+  await expect(page.locator("figure", { has: page.locator(".sequence") })).toContainText(
+    "1.60 kB in 50 segments",
+  );
+  await expect(page.getByRole("img", { name: /Histogram of gaps.*client: 49 gaps/ })).toBeVisible();
+  await expect(
+    page.getByRole("img", { name: /Exchanges over time. 25 exchanges in view: 80.0 ms at least/ }),
+  ).toBeVisible();
+  await expect(page.getByRole("img", { name: /Round trips over time/ })).toBeVisible();
+  const grid = page.getByRole("grid", { name: /128 packets/ });
+  await expect(grid).toHaveAttribute("aria-rowcount", "129");
+  await grid.focus();
+  await page.keyboard.press("End");
+  await expect(page.locator(".packet.chosen .cell-no")).toHaveText("128");
+  await expect(page.locator(".packet.chosen")).toBeInViewport();
+  await page.keyboard.press("PageUp");
+  await page.keyboard.press("ArrowDown");
+  await expect(page.locator(".packet.chosen .cell-no")).toHaveText("115");
+  await expect(grid).toHaveAttribute(
+    "aria-activedescendant",
+    (await page.locator(".packet.chosen").getAttribute("id")) ?? "",
+  );
+});
+
+test("a click on an exchange goes to its request", async ({ page }, info) => {
+  await open(page, pageOf(info.outputPath("report.html"), split(25)));
+  const chart = page.locator(".detail", { hasText: "Exchanges" }).locator(".u-over");
+  await chart.scrollIntoViewIfNeeded();
+  const box = await chart.boundingBox();
+  if (!box) throw new Error("no chart");
+  // The second of 25 exchanges began at 110.065 ms and took 80.02 ms; the axis ends 8 % above that.
+  const x = box.x + ((0.110065 + 0.0226) / 2.3061) * box.width;
+  const y = box.y + (1 - 1 / 1.08) * box.height;
+  await page.mouse.move(x, y);
+  await expect(page.locator(".detail", { hasText: "Exchanges" }).locator(".near")).toContainText(
+    "#9 exchange 80.0 ms",
+  );
+  await page.mouse.click(x, y);
+  await expect(page.locator(".packet.chosen .cell-no")).toHaveText("9");
+});
+
+test("a table that is cut is one sentence", async ({ page }, info) => {
+  const url = pageOf(info.outputPath("report.html"), split(2), [], 60);
+  await page.goto(`${url}#/c/0/0`);
+  await expect(page.getByText("the packet table is cut or damaged: it cannot be unpacked")).toBeVisible();
+});
+
+test("200,000 packets open and zoom", async ({ page }, info) => {
+  test.setTimeout(60_000);
+  const url = pageOf(info.outputPath("large.html"), bulk(200_000));
+  const start = Date.now();
+  await open(page, url);
+  await expect(page.getByRole("grid", { name: /200,\d{3} packets/ })).toBeVisible();
+  const opened = Date.now() - start;
+  const at = await middle(page);
+  await page.mouse.move(at.x, at.y);
+  const times = await page.evaluate(async () => {
+    const plot = document.querySelector(".sequence") as HTMLElement;
+    const box = plot.getBoundingClientRect();
+    const where = {
+      clientX: box.left + box.width * 0.6,
+      clientY: box.top + 80,
+      bubbles: true,
+      cancelable: true,
+    };
+    const deltas: number[] = [];
+    let last = await new Promise<number>(requestAnimationFrame);
+    for (let turn = 0; turn < 120; turn++) {
+      plot.dispatchEvent(new WheelEvent("wheel", { ...where, deltaY: turn < 60 ? -50 : 50 }));
+      const now = await new Promise<number>(requestAnimationFrame);
+      deltas.push(now - last);
+      last = now;
+    }
+    return deltas.sort((one, other) => one - other);
+  });
+  const median = times[60] as number;
+  const fps = 120_000 / times.reduce((sum, delta) => sum + delta, 0);
+  const words = `opened in ${opened} ms; ${fps.toFixed(0)} frames/s, median ${median.toFixed(1)} ms, worst ${times.at(-1)?.toFixed(0)} ms`;
+  info.annotations.push({ type: "200,000 packets", description: words });
+  console.log(`200,000 packets: ${words}`);
+  // Some ten times what a quiet two-core machine without a graphics card takes: a frame that walks over
+  // packets instead of pixels takes more.
+  expect(opened).toBeLessThan(20_000);
+  expect(median).toBeLessThan(150);
+});
+
+test("the largest numbers that a table can have break nothing", async ({ page }, info) => {
+  const raw = JSON.parse(readFileSync(new URL("../../tests/page/table.json", import.meta.url), "utf8")).raw;
+  const table = decodeTable(Uint8Array.from(Buffer.from(raw, "hex")));
+  await open(page, pageOf(info.outputPath("report.html"), table));
+  await page.locator(".sequence").focus();
+  for (const key of ["+", "+", "End", "+", "Home", "+", "ArrowDown", "ArrowDown", "n"])
+    await page.keyboard.press(key);
+  const at = await middle(page);
+  await page.mouse.move(at.x, at.y);
+  for (let turn = 0; turn < 60; turn++) await page.mouse.wheel(0, -400);
+  await expect.poll(() => page.url()).toContain("from=");
+  await expect(page.locator(".packet").first()).toBeVisible();
+});
