@@ -56,5 +56,5 @@ fn varint(rest: &mut &[u8]) -> u64 {
 /// 0, 1, 2, 3, 4 are 0, -1, 1, -2, 2.
 fn signed(zigzag: u64) -> i64 {
     let half = (zigzag / 2).cast_signed();
-    if zigzag % 2 == 0 { half } else { -half - 1 }
+    if zigzag.is_multiple_of(2) { half } else { -half - 1 }
 }

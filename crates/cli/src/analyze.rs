@@ -73,7 +73,7 @@ pub(crate) struct Args {
     /// Connections that are shown in full are played again in a simulator, as `tcpwhy whatif` does. auto does it
     /// where it takes no time that anybody notices; always also for large files and long connections. It needs a file
     /// that can be read again: standard input has no predictions.
-    #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, default_value_t = When::Auto)]
+    #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, hide_short_help = true, default_value_t = When::Auto)]
     whatif: When,
 
     #[command(flatten)]

@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use samples::Crowd;
 use serde_json::Value;
 use tcpwhy_diagnose::report::{Line, Source};
+use tcpwhy_report::html::{Chosen, Limits, Listed};
 use tcpwhy_report::json::{self, Writer};
 
 const SCHEMA: &str = include_str!("../../../docs/report.schema.json");
@@ -188,4 +189,33 @@ fn a_broken_pipe_is_reported_as_one_wherever_it_breaks() {
 #[test]
 fn looks() {
     insta::assert_snapshot!("json", text([&samples::nagle() as &dyn Source]));
+}
+
+#[test]
+fn a_page_lists_a_part_and_sums_the_rest() {
+    let crowd = Crowd { connections: 5_000 };
+    let limits = Limits::one_of(1);
+    let chosen = Chosen::of(&crowd, limits);
+    assert_eq!(chosen.connections, 5_000);
+    assert_eq!(chosen.findings, crowd.findings().count() as u64);
+    let listed: Value = serde_json::from_str(&text([&Listed::of(&crowd, &chosen) as &dyn Source])).unwrap();
+    assert_eq!(complaints(&listed), Vec::<String>::new());
+    let (connections, findings) = (&listed["captures"][0]["connections"], &listed["captures"][0]["findings"]);
+    let (connections, findings) = (connections.as_array().unwrap(), findings.as_array().unwrap());
+    assert!(connections.len() > 500 && connections.len() <= limits.connections, "{}", connections.len());
+    let about_one = findings.iter().filter(|finding| !finding["connection"].is_null());
+    assert!(about_one.clone().count() <= limits.findings);
+    let is_listed = |finding: &Value| connections.iter().any(|one| one["id"] == finding["connection"]);
+    assert!(about_one.clone().all(is_listed), "each finding's connection is there");
+    // The costliest is among them, and the sums stay.
+    let dearest = crowd.findings().map(|finding| finding.cost_ms.0).fold(0.0, f64::max);
+    assert!(findings.iter().any(|finding| (finding["cost_ms"].as_f64().unwrap() - dearest).abs() < 1e-3));
+    for line in Line::ALL {
+        let of_listed: f64 =
+            connections.iter().map(|one| one["ledger_ms"][line.name()].as_f64().unwrap()).sum();
+        let all = of_listed + chosen.others_ledger_ms.get(line);
+        assert!((all - crowd.capture().ledger_ms.get(line)).abs() < 1.0, "{}: {all}", line.name());
+    }
+    let small = Chosen::of(&crowd, Limits::one_of(100));
+    assert!(small.listed.len() <= 20 && !small.listed.is_empty());
 }

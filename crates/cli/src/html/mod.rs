@@ -8,6 +8,7 @@ mod tables;
 mod target;
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -69,11 +70,14 @@ impl Args {
 
     /// The page of about so many captures, if one is wanted; said now if it cannot be made.
     pub(crate) fn begin(&self, captures: usize) -> Result<Option<Page>> {
-        let Some(path) = &self.html else { return Ok(None) };
+        self.html.as_deref().map(|path| self.page(captures, || Target::new(path))).transpose()
+    }
+
+    fn page(&self, captures: usize, target: impl FnOnce() -> Result<Target>) -> Result<Page> {
         let template = html::template::REPORT.context(WITHOUT)?;
-        Ok(Some(Page {
+        Ok(Page {
             template,
-            target: Target::new(path)?,
+            target: target()?,
             limits: Limits::one_of(captures),
             budget: self.html_packets,
             report: Writer::begin(Vec::new(), env!("CARGO_PKG_VERSION"))?,
@@ -82,15 +86,26 @@ impl Args {
             file: None,
             next: 0,
             left_out: 0,
-        }))
+        })
     }
 
     /// The same where standard output is taken.
     pub(crate) fn begin_in_file(&self, captures: usize) -> Result<Option<Page>> {
+        self.refuse_stdout()?;
+        self.begin(captures)
+    }
+
+    /// The same for one capture by who is about to give up the right to write there.
+    pub(crate) fn begin_held(&self) -> Result<Option<Page>> {
+        self.refuse_stdout()?;
+        self.html.as_deref().map(|path| self.page(1, || Target::held(path))).transpose()
+    }
+
+    fn refuse_stdout(&self) -> Result<()> {
         if self.is_stdout() {
             bail!("--html - is for captures: name a file here");
         }
-        self.begin(captures)
+        Ok(())
     }
 }
 
@@ -131,6 +146,11 @@ pub(crate) struct Page {
 }
 
 impl Page {
+    /// The file that it goes into, where that is held open.
+    pub(crate) fn file(&self) -> Option<&File> {
+        self.target.file()
+    }
+
     /// The next file begins.
     pub(crate) fn next_file(&mut self, path: &Path) {
         self.next = 0;
@@ -172,6 +192,10 @@ impl Page {
 
     /// Looks for packets and writes the page; `hops` are the conversations that its captures show on two hops.
     pub(crate) fn finish(mut self, hops: Option<&Hops>, filter: Option<&Filter>, stop: &Stop) -> Result<()> {
+        if self.captures.is_empty() {
+            // Why is said already, and a page of nothing would take the place of one with something.
+            return Ok(());
+        }
         let tables = tables::look_again(&mut self.captures, self.budget, filter, stop);
         let hops = hops.map(|hops| {
             let pairs = hops.pairs.iter().take(MOST_PAIRS).cloned().collect();

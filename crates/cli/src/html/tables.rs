@@ -10,7 +10,7 @@ use tcpwhy_diagnose::report::Source;
 use tcpwhy_report::html::{Share, Table, TableEntry, shares};
 
 use super::gathered::{Gathered, Place, Wanting};
-use crate::drive::{self, Analyzed};
+use crate::drive::{self, Analyzed, Trouble};
 use crate::filter::Filter;
 use crate::stop::Stop;
 
@@ -37,15 +37,23 @@ pub(super) fn look_again(
     stop: &Stop,
 ) -> Vec<String> {
     let shares = shared_out(captures, budget);
-    let mut tables = Vec::new();
+    let (mut tables, mut unread) = (Vec::new(), BTreeMap::new());
     for file in files(captures) {
-        if !stop.requested() {
-            read(&file, captures, &shares, filter, stop, &mut tables);
+        if !stop.requested()
+            && let Err(Trouble::Input(why)) = read(&file, captures, &shares, filter, stop, &mut tables)
+        {
+            unread.insert(file, why);
         }
     }
     for (gathered, shares) in captures.iter_mut().zip(&shares) {
         if gathered.page.tables.is_empty() && !gathered.candidates.is_empty() {
-            gathered.page.no_packets = Some(reason(gathered, shares, budget, stop).to_owned());
+            let unread = match &gathered.place {
+                Place::In { file, .. } => unread.get(file),
+                Place::Nowhere(_) => None,
+            };
+            let unread = unread.map(|why| format!("The file could not be read a second time: {why}."));
+            let reason = unread.unwrap_or_else(|| reason(gathered, shares, budget, stop).to_owned());
+            gathered.page.no_packets = Some(reason);
         }
     }
     tables
@@ -103,7 +111,7 @@ fn read(
     filter: Option<&Filter>,
     stop: &Stop,
     tables: &mut Vec<String>,
-) {
+) -> Result<(), Trouble> {
     let is_here = |gathered: &Gathered, place: usize| matches!(&gathered.place, Place::In { file, capture } if file == path && *capture == place);
     let wanted_at: BTreeMap<usize, Vec<Wanted>> = captures
         .iter()
@@ -116,12 +124,11 @@ fn read(
         })
         .collect();
     if wanted_at.is_empty() {
-        return;
+        return Ok(());
     }
     let wanted = |capture: usize| wanted_at.get(&capture).cloned().unwrap_or_default();
     let mut place = 0;
-    // What cannot be read any more has no tables.
-    let _ = drive::recording_parts(path, filter, &wanted, stop, &mut |Analyzed { diagnosis, .. }| {
+    drive::recording_parts(path, filter, &wanted, stop, &mut |Analyzed { diagnosis, .. }| {
         // A file that is named twice is two captures of the page, with the same packets.
         for (gathered, shares) in captures.iter_mut().zip(shares) {
             if is_here(gathered, place) && !stop.requested() {
@@ -130,7 +137,7 @@ fn read(
         }
         place += 1;
         Ok(())
-    });
+    })
 }
 
 /// What is recorded of a capture's connections.

@@ -1,16 +1,18 @@
 //! Where the page is written.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use tempfile::{Builder, NamedTempFile};
 
 use crate::output;
 
 /// Bytes written at once.
 const BUFFER: usize = 1 << 20;
+
+/// Names tried for the file beside: those of processes that were killed may be taken.
+const MOST_TRIED: u32 = 100;
 
 /// Standard output, or a file: whole, or as it was before.
 pub(super) struct Target {
@@ -23,8 +25,8 @@ enum Kind {
     Stdout,
     /// A file that is replaced, by a rename.
     File(PathBuf),
-    /// A device or a pipe.
-    Stream,
+    /// A device, a pipe, or a file that was opened while that was still allowed.
+    Open(File),
 }
 
 impl Target {
@@ -34,7 +36,19 @@ impl Target {
         Ok(Self { path: path.to_owned(), kind: kind.with_context(|| unwritten(path))? })
     }
 
-    /// The file, if it is one.
+    /// The same for who will lose the right to write there: a file that is opened now. It is not replaced but written anew.
+    pub(super) fn held(path: &Path) -> Result<Self> {
+        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+        let file = file.with_context(|| unwritten(path))?;
+        Ok(Self { path: path.to_owned(), kind: Kind::Open(file) })
+    }
+
+    /// The file that is held.
+    pub(super) fn file(&self) -> Option<&File> {
+        if let Kind::Open(file) = &self.kind { Some(file) } else { None }
+    }
+
+    /// The path, unless it is standard output.
     pub(super) fn path(&self) -> Option<&Path> {
         (!matches!(self.kind, Kind::Stdout)).then_some(&self.path)
     }
@@ -44,9 +58,7 @@ impl Target {
         let written = match &self.kind {
             Kind::Stdout => return output::print(|out| write(out)).map(|()| 0),
             Kind::File(target) => replace(target, write),
-            Kind::Stream => {
-                OpenOptions::new().write(true).open(&self.path).and_then(|file| put(&file, write))
-            }
+            Kind::Open(file) => anew(file, write),
         };
         written.with_context(|| unwritten(&self.path))
     }
@@ -58,8 +70,10 @@ impl Kind {
         // What a link leads to is replaced, and not the link.
         let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         match target.metadata() {
-            Ok(metadata) if metadata.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
-            Ok(metadata) if !metadata.is_file() => return Ok(Self::Stream),
+            Ok(metadata) if metadata.is_dir() => return Err(ErrorKind::IsADirectory.into()),
+            Ok(metadata) if !metadata.is_file() => {
+                return OpenOptions::new().write(true).open(&target).map(Self::Open);
+            }
             Ok(_) => drop(OpenOptions::new().write(true).open(&target)?),
             Err(_) => {}
         }
@@ -75,30 +89,50 @@ fn unwritten(path: &Path) -> String {
 
 /// Puts a new file into the place of the one there.
 fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<u64> {
-    let file = beside(path)?;
-    let bytes = put(file.as_file(), write)?;
+    let beside = beside(path)?;
+    let bytes = put(&beside.file, write)?;
     // A page that is there after a power failure, and empty, would be worse than the old one.
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|error| error.error)?;
+    beside.file.sync_all()?;
+    fs::rename(&beside.path, path)?;
     Ok(bytes)
 }
 
-/// A file in the same folder, which is gone again unless it takes that one's place.
-fn beside(path: &Path) -> io::Result<NamedTempFile> {
-    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-    let mut builder = Builder::new();
-    builder.prefix(".tcpwhy-");
-    // Like any other new file, and not for its owner alone.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder).map_err(without_path)
+/// Writes into a file from its beginning; if that fails, nothing is in it.
+fn anew(file: &File, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<u64> {
+    let is_file = file.metadata()?.is_file();
+    if is_file {
+        file.set_len(0)?;
+    }
+    let written = put(file, write);
+    if is_file && written.is_err() {
+        // The error that is told is the first one.
+        let _ = file.set_len(0);
+    }
+    written
 }
 
-/// The error without the name of the temporary file, which is nobody's business.
-fn without_path(error: io::Error) -> io::Error {
-    let inner = error.get_ref().and_then(std::error::Error::source);
-    let inner = inner.and_then(|inner| inner.downcast_ref::<io::Error>());
-    inner.and_then(io::Error::raw_os_error).map_or(error, io::Error::from_raw_os_error)
+/// A new file in the folder of another one, which is gone again unless it was renamed.
+struct Beside {
+    path: PathBuf,
+    file: File,
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        // After a rename there is none of this name.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn beside(path: &Path) -> io::Result<Beside> {
+    for number in 0..MOST_TRIED {
+        let path = path.with_file_name(format!(".tcpwhy-{}-{number}", std::process::id()));
+        match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            created => return created.map(|file| Beside { path, file }),
+        }
+    }
+    Err(ErrorKind::AlreadyExists.into())
 }
 
 fn put(file: &File, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<u64> {

@@ -15,10 +15,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::ValueHint;
 use tcpwhy_diagnose::Diagnosis;
 use tcpwhy_diagnose::report::Source;
+use tcpwhy_host::privileges;
 use tcpwhy_report::terminal::Options;
 
 use crate::args::{Color, Format};
@@ -120,7 +121,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if args.say_holders {
         return holders::run();
     }
-    let page = args.html.begin_in_file(1)?;
+    let page = args.html.begin_held()?;
+    if let Some(file) = page.as_ref().and_then(Page::file) {
+        open::hand_over(file, privileges::heir()).context("the page cannot be given to its reader")?;
+    }
     let opened = open::open(args)?;
     let stop = Stop::on_signals();
     let limits = Limits { duration: args.duration, packets: args.count };

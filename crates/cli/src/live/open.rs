@@ -134,12 +134,17 @@ fn names() -> String {
     names.join(", ")
 }
 
-/// The file belongs to who goes on, not to root; nobody shall not own files.
+/// A file belongs to who goes on, not to root; nobody shall not own files.
+pub(super) fn hand_over(file: &File, heir: Option<Heir>) -> io::Result<()> {
+    match heir.filter(|heir| !heir.is_nobody()) {
+        Some(heir) => Ok(fchown(file, Some(heir.uid), Some(heir.gid))?),
+        None => Ok(()),
+    }
+}
+
 fn writer(path: &Path, heir: Option<Heir>) -> io::Result<Output> {
     let file = File::create(path)?;
-    if let Some(heir) = heir.filter(|heir| !heir.is_nobody()) {
-        fchown(&file, Some(heir.uid), Some(heir.gid))?;
-    }
+    hand_over(&file, heir)?;
     let application = concat!("tcpwhy ", env!("CARGO_PKG_VERSION"));
     Writer::new(BufWriter::with_capacity(1 << 18, file), &Origin { application, ..Origin::default() })
 }

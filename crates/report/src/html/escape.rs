@@ -50,7 +50,8 @@ mod tests {
         fn the_text_stays_the_same(text in "[<>&\u{2028}\u{2029}€a\"\\\\]*|.*") {
             let json = serde_json::to_string(&text).expect("a string");
             let escaped = escaped(&json);
-            prop_assert!(!escaped.contains(['<', '>', '&', '\u{2028}', '\u{2029}']));
+            let is_plain = !escaped.contains(['<', '>', '&', '\u{2028}', '\u{2029}']);
+            prop_assert!(is_plain, "{}", escaped);
             prop_assert_eq!(serde_json::from_str::<String>(&escaped).expect("JSON still"), text);
         }
     }

@@ -48,7 +48,7 @@ mod tests {
     fn who_fits_has_all_and_the_rest_is_divided() {
         assert_eq!(plain(&[500, 300, 0], 1_000), [(1, 500), (1, 300), (0, 0)]);
         // Half of 100,000 for the first: one of 20. Then the small one fits, and the last one has what is left.
-        assert_eq!(plain(&[1_000_000, 7, 99_986], 100_000), [(20, 50_000), (1, 7), (3, 33_329)]);
+        assert_eq!(plain(&[1_000_000, 7, 99_987], 100_000), [(20, 50_000), (1, 7), (3, 33_329)]);
         // A thousandth of a connection is not worth a picture; a small one behind it is.
         assert_eq!(plain(&[1_000_000, 900], 1_500), [(0, 0), (1, 900)]);
         assert_eq!(plain(&[5], 0), [(0, 0)]);
