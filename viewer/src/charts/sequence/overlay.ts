@@ -70,7 +70,7 @@ export function paintRings(
   context.strokeStyle = palette.ink;
   context.lineWidth = 1.5 * ratio;
   for (const { x, y } of places) ring(context, x, y, RING * ratio);
-  context.font = `600 ${11 * ratio}px system-ui, sans-serif`;
+  context.font = `600 ${11 * ratio}px ${palette.font}`;
   context.textBaseline = "alphabetic";
   context.lineJoin = "round";
   context.lineWidth = 3 * ratio;

@@ -191,7 +191,7 @@ function paintNames(brush: Brush, scene: Scene, palette: Palette): Place[] {
   const [begin] = inView(named, scale.view);
   const end = firstAtLeast(named.time, scale.view.until);
   const px = (css: number) => brush.px(css);
-  context.font = `600 ${px(10)}px system-ui, sans-serif`;
+  context.font = `600 ${px(10)}px ${palette.font}`;
   context.lineWidth = px(3);
   context.lineJoin = "round";
   context.textBaseline = "alphabetic";
