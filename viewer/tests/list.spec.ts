@@ -44,7 +44,7 @@ test("it filters by text, rule and findings", async ({ page }) => {
 test("it sorts by each heading, both ways", async ({ page }) => {
   await page.goto(url());
   const first = rows(page).locator(".cell-id").first();
-  const heading = (name: string) => page.getByRole("button", { name: `Sort by ${name}` });
+  const heading = (name: string) => page.getByRole("button", { name: `sort by ${name}` });
   await heading("order of appearance").click();
   await expect(first).toHaveText("0");
   await expect(page.getByRole("columnheader", { name: "order of appearance" })).toHaveAttribute(
@@ -108,7 +108,7 @@ test("keys alone reach everything", async ({ page }) => {
 
 test("the way back finds the list as it was left", async ({ page }) => {
   await page.goto(url());
-  await page.getByRole("button", { name: "Sort by order of appearance" }).click();
+  await page.getByRole("button", { name: "sort by order of appearance" }).click();
   await page.evaluate(() => scrollTo(0, 9_000));
   await page.locator(`.grid-row[aria-rowindex="170"] a`).click();
   await expect(page.getByRole("heading", { level: 1 })).toContainText("#168");

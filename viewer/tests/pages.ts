@@ -1,13 +1,14 @@
 /** Pages that the real program makes, each once a run. */
 
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const TCPWHY = process.env.TCPWHY ?? join(ROOT, "target/debug/tcpwhy");
 const FOLDER = mkdtempSync(join(tmpdir(), "tcpwhy-pages-"));
+process.on("exit", () => rmSync(FOLDER, { recursive: true, force: true }));
 const made = new Map<string, string>();
 
 /** A file of the repository. */

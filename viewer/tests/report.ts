@@ -15,13 +15,22 @@ export interface Shown {
   packets: number[];
 }
 
-/** Writes the page of one connection with `table`, cut after so many characters, and returns its URL. */
-export function pageOf(file: string, table: Table, shown: Shown[] = [], cut?: number): string {
+/** What is special about a page. */
+interface Options {
+  shown?: Shown[];
+  /** The table ends after so many characters. */
+  cut?: number;
+  /** One of so many packets is in the table. */
+  every?: number;
+}
+
+/** Writes the page of one connection with `table` and returns its URL. */
+export function pageOf(file: string, table: Table, { shown = [], cut, every = 1 }: Options = {}): string {
   const template = readFileSync(new URL("../dist/report.html", import.meta.url), "utf8");
   const packed = deflateSync(encodeTable(table)).toString("base64");
   const data = [
     script("application/json", "tcpwhy-report", safe(reportOf(table, shown))),
-    script("application/json", "tcpwhy-page", safe(aboutOf(table, shown))),
+    script("application/json", "tcpwhy-page", safe(aboutOf(table, shown, every))),
     script("text/plain", "tcpwhy-packets-0", packed.slice(0, cut)),
   ];
   writeFileSync(file, template.split("<!--tcpwhy:data-->").join(data.join("\n")));
@@ -37,8 +46,8 @@ const safe = (value: unknown) =>
     (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 
-function aboutOf(table: Table, shown: Shown[]) {
-  const tables = [{ connection: 0, table: 0, packets: table.marks.count, every: 1 }];
+function aboutOf(table: Table, shown: Shown[], every: number) {
+  const tables = [{ connection: 0, table: 0, packets: table.marks.count * every, every }];
   const rules = Object.fromEntries(
     shown.map(({ rule }) => [rule, { summary: rule, html: "<p>A rule.</p>" }]),
   );

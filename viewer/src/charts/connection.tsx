@@ -53,8 +53,9 @@ export function ConnectionView(props: ConnectionViewProps) {
 type ChartsProps = ConnectionViewProps & { table: Table; every: number; packets: number };
 
 function Charts({ connection, table, findings, focus, onRange, every, packets }: ChartsProps) {
+  const noun = connection.protocol === "udp" ? "datagram" : "segment";
   const same = useSame(findings);
-  const model = useMemo(() => new Model(table, same, every > 1), [table, same, every]);
+  const model = useMemo(() => new Model(table, same, every > 1, noun), [table, same, every, noun]);
   const [senders, setSenders] = useState<Side[]>([0, 1]);
   const rest = useRest(model);
   const [from, until] = focus?.range ?? [];
@@ -108,6 +109,6 @@ function useSame<T>(things: T[]): T[] {
 /** What the plot shows, in numbers. */
 function summary(model: Model): string {
   const { scenes, sampled, table, life } = model;
-  const directions = scenes.map((scene) => headingOf(scene, sampled).replace("→", "to"));
+  const directions = scenes.map((scene) => headingOf(scene, model.noun, sampled).replace("→", "to"));
   return `${plural(table.marks.count, "packet")} in ${duration(span(life))}; ${directions.join("; ")}.`;
 }

@@ -127,7 +127,7 @@ function Exchanges({ model, view }: DetailsProps) {
   const dots = useMemo(() => exchangeDots(model.table), [model]);
   const figures = useFigures(dots, view);
   if (dots.time.length === 0) return null;
-  const caption = `${inNumbers(figures, "exchange")}. A click goes to the request.`;
+  const caption = `${inNumbers(figures, "exchange")}.${figures ? " A click goes to the request." : ""}`;
   return (
     <Card title="Exchanges: from a request's first byte to its answer's last" caption={caption}>
       <OverTime
@@ -139,7 +139,7 @@ function Exchanges({ model, view }: DetailsProps) {
         name="exchange"
         label={`Exchanges over time. ${caption}`}
       />
-      <Slowest model={model} dots={dots} view={view} />
+      {figures && <Slowest model={model} dots={dots} view={view} />}
     </Card>
   );
 }

@@ -1,9 +1,9 @@
 /** What the pictures of one connection have in common: the stretch of time shown, and the packet pointed at. */
 
 import type { Finding } from "../data/page.ts";
-import { CLIENT, SERVER, type Table } from "../data/table.ts";
+import type { Table } from "../data/table.ts";
 import { firstAtLeast, rowOf } from "./search.ts";
-import { type Scene, sceneOf } from "./sequence/scene.ts";
+import { type Scene, scenesOf } from "./sequence/scene.ts";
 import { between, History, type Range, same, showing, span, whole, within } from "./view.ts";
 
 /** What changed: the stretch of time, the packet under the pointer, or the chosen one. */
@@ -47,14 +47,17 @@ export class Model {
   constructor(
     readonly table: Table,
     readonly findings: readonly Finding[],
+    /** Whether only some of the packets are in the table. */
     readonly sampled: boolean,
+    /** What a packet with data is called. */
+    readonly noun = "segment",
   ) {
     const { time, count } = table.marks;
     this.life = { from: time[0] ?? 0, until: time[count - 1] ?? 0 };
     this.all = whole(this.life.from, this.life.until);
     this.view = this.all;
     this.goal = this.all;
-    this.scenes = [sceneOf(CLIENT, table), sceneOf(SERVER, table)];
+    this.scenes = scenesOf(table);
     this.pins = pinsOf(findings, table);
     for (const pin of this.pins) {
       const others = this.pinsByRow.get(pin.row);

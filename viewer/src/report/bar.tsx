@@ -9,7 +9,7 @@ const MOST_LETTERS = 90;
 /** The bar at the page's top: the captures, and what is done with the page as a whole. */
 export function AppBar({ report, at, help }: { report: Report; at: number | undefined; help(): void }) {
   return (
-    <div class="app-bar">
+    <header class="app-bar">
       <a class="brand" href="#/">
         tcp<b>why</b>
       </a>
@@ -21,7 +21,7 @@ export function AppBar({ report, at, help }: { report: Report; at: number | unde
       <button type="button" class="quiet" onClick={help} aria-label="Keys" aria-haspopup="dialog">
         ?
       </button>
-    </div>
+    </header>
   );
 }
 

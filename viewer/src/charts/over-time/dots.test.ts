@@ -57,6 +57,9 @@ describe("an axis", () => {
     expect(heightOn(wide, 0)).toBe(0);
     expect(heightOn(wide, wide.high)).toBeCloseTo(1, 9);
   });
+  it("has something on it where there is nothing to show", () => {
+    expect(axisFor(null, null)).toEqual({ low: 0, high: 1e6, isLog: false });
+  });
   it("shows the line too", () => {
     expect(axisFor({ count: 1, least: 1, median: 1, p99: 1, most: MS }, 5 * MS).high).toBeGreaterThan(5 * MS);
   });

@@ -15,62 +15,64 @@ export interface Dots {
   packet: Float64Array;
 }
 
-function dotsFrom(
-  count: number,
-  at: (row: number) => [time: number, value: number, side: number, packet: number],
-): Dots {
-  const dots: Dots = {
+function emptyDots(count: number): Dots {
+  return {
     time: new Float64Array(count),
     value: new Float64Array(count),
     side: new Uint8Array(count),
     packet: new Float64Array(count),
   };
-  for (let row = 0; row < count; row++) {
-    const [time, value, side, packet] = at(row);
-    dots.time[row] = time;
-    dots.value[row] = value;
-    dots.side[row] = side;
-    dots.packet[row] = packet;
-  }
-  return dots;
 }
 
-/** Rows of a column by their time. */
-function inOrder(times: Float64Array): number[] {
-  return [...times.keys()].sort((one, other) => (times[one] as number) - (times[other] as number));
+/** The rows of a column by their time. */
+function inOrder(times: Float64Array): Uint32Array {
+  const rows = Uint32Array.from(times.keys());
+  let isOrdered = true;
+  for (let row = 1; row < times.length; row++)
+    isOrdered &&= (times[row] as number) >= (times[row - 1] as number);
+  return isOrdered ? rows : rows.sort((one, other) => (times[one] as number) - (times[other] as number));
 }
 
 /** Round trips by when their ACK came. */
 export function roundTripDots({ roundTrips }: Table): Dots {
-  const rows = inOrder(roundTrips.time);
-  return dotsFrom(rows.length, (index) => {
-    const row = rows[index] as number;
-    return [roundTrips.time[row] as number, roundTrips.rtt[row] as number, roundTrips.from[row] as number, 0];
+  const dots = emptyDots(roundTrips.count);
+  inOrder(roundTrips.time).forEach((row, at) => {
+    dots.time[at] = roundTrips.time[row] as number;
+    dots.value[at] = roundTrips.rtt[row] as number;
+    dots.side[at] = roundTrips.from[row] as number;
   });
+  return dots;
 }
 
 /** Latencies of exchanges by when their request began. */
 export function exchangeDots({ exchanges }: Table): Dots {
-  const rows = inOrder(exchanges.start);
-  return dotsFrom(rows.length, (index) => {
-    const row = rows[index] as number;
-    const start = exchanges.start[row] as number;
-    return [start, (exchanges.end[row] as number) - start, 0, exchanges.number[row] as number];
+  const dots = emptyDots(exchanges.count);
+  inOrder(exchanges.start).forEach((row, at) => {
+    dots.time[at] = exchanges.start[row] as number;
+    dots.value[at] = (exchanges.end[row] as number) - (exchanges.start[row] as number);
+    dots.packet[at] = exchanges.number[row] as number;
   });
+  return dots;
 }
 
 /** Gaps between the packets with data of one side, by when each ended. */
 export function gapDots({ marks }: Table, side: Side): Dots {
-  const rows: number[] = [];
+  const rows = new Uint32Array(marks.count);
+  let many = 0;
   for (let row = 0; row < marks.count; row++) {
     const what = marks.what[row] as number;
-    if (sideOf(what) === side && (marks.len[row] as number) > 0 && kindOf(what) !== PROBE) rows.push(row);
+    if (sideOf(what) === side && (marks.len[row] as number) > 0 && kindOf(what) !== PROBE) rows[many++] = row;
   }
-  return dotsFrom(Math.max(0, rows.length - 1), (index) => {
-    const [before, row] = [rows[index] as number, rows[index + 1] as number];
+  const dots = emptyDots(Math.max(0, many - 1));
+  dots.side.fill(side);
+  for (let at = 0; at + 1 < many; at++) {
+    const row = rows[at + 1] as number;
     const time = marks.time[row] as number;
-    return [time, time - (marks.time[before] as number), side, marks.number[row] as number];
-  });
+    dots.time[at] = time;
+    dots.value[at] = time - (marks.time[rows[at] as number] as number);
+    dots.packet[at] = marks.number[row] as number;
+  }
+  return dots;
 }
 
 /** The dots in view, as a half-open range. */
@@ -112,6 +114,8 @@ export function figuresOf(values: Float64Array): Figures | null {
 const MARGIN = 1.08;
 /** From this ratio of the largest to the smallest on, an axis is logarithmic. */
 const WIDE = 40;
+/** An axis without anything on it reaches over a ms. */
+const EMPTY = 1e6;
 
 /** An axis for durations, ns. */
 export interface Axis {
@@ -122,6 +126,7 @@ export interface Axis {
 
 /** An axis that shows all values, `line` among them. A few of 0 ns do not make it endless. */
 export function axisFor(figures: Figures | null, line: number | null): Axis {
+  if (!figures && line === null) return { low: 0, high: EMPTY, isLog: false };
   const most = Math.max(figures?.most ?? 0, line ?? 0, 1);
   const least = Math.min(figures?.least ?? most, line ?? most);
   const isLog = most / Math.max(least, 1) >= WIDE;

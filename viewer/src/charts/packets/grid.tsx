@@ -58,7 +58,7 @@ export function PacketGrid({ model }: { model: Model }) {
       <div class="packet-head" role="row" aria-rowindex={1}>
         {COLUMNS.map((name) => (
           <div key={name} role="columnheader" class={`cell cell-${name}`}>
-            {name}
+            {name === "delta" && model.sampled ? "since row above" : name}
           </div>
         ))}
       </div>

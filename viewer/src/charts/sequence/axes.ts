@@ -145,12 +145,12 @@ export function paintFrame(
   context.fillText(FAR, box.x + box.width, box.y - 8 * ratio);
 }
 
-/** `client → server: 100 kB in 84 segments, 3 sent again`. */
-export function headingOf({ sender, totals }: Scene, sampled: boolean): string {
+/** `client → server: 100 kB in 84 segments, 3 sent again`; `noun` is what they are. */
+export function headingOf({ sender, totals }: Scene, noun: string, sampled: boolean): string {
   const ends = sender === 0 ? "client → server" : "server → client";
   if (totals.segments === 0) return `${ends}: no data`;
   // Of a sample the sums would be too small.
   if (sampled) return ends;
   const again = totals.again > 0 ? `, ${count(totals.again)} sent again` : "";
-  return `${ends}: ${bytes(totals.bytes)} in ${plural(totals.segments, "segment")}${again}`;
+  return `${ends}: ${bytes(totals.bytes)} in ${plural(totals.segments, noun)}${again}`;
 }

@@ -113,7 +113,7 @@ export class Picture {
       paintRings(context, model, scale, sender, names, layout.ratio, palette);
       context.restore();
       const notesEdge = scale.reach.edge === "above" && scene.totals.segments > 0;
-      paintFrame(context, scale, headingOf(scene, sampled), notesEdge, layout.ratio, palette);
+      paintFrame(context, scale, headingOf(scene, model.noun, sampled), notesEdge, layout.ratio, palette);
     }
     this.stale.marks = false;
     this.paintOver();

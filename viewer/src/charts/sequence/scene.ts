@@ -1,15 +1,15 @@
 /** What there is to draw of one direction, prepared once: a frame then only walks over what is in view. */
 
 import {
-  DATA,
+  BARE,
+  CLIENT,
   FLAG,
   flagsOf,
   hasAck,
   hasWindow,
   kindOf,
   type Marks,
-  PROBE,
-  RETRANSMISSION,
+  SERVER,
   type Side,
   sideOf,
   type Table,
@@ -82,24 +82,64 @@ export function nameOf(what: number): string {
   return flags & FLAG.FIN ? "FIN" : "";
 }
 
-function rowsWhere(marks: Marks, wanted: (what: number) => boolean): Rows {
-  let found = 0;
-  for (let row = 0; row < marks.count; row++) if (wanted(marks.what[row] as number)) found++;
-  const rows: Rows = { row: new Int32Array(found), time: new Float64Array(found) };
-  let at = 0;
-  for (let row = 0; row < marks.count; row++) {
-    if (!wanted(marks.what[row] as number)) continue;
-    rows.row[at] = row;
-    rows.time[at++] = marks.time[row] as number;
+/** Rows in a list that grows. */
+class RowList {
+  private rows = new Int32Array(256);
+  private count = 0;
+
+  push(row: number): void {
+    if (this.count === this.rows.length) {
+      const larger = new Int32Array(this.count * 2);
+      larger.set(this.rows);
+      this.rows = larger;
+    }
+    this.rows[this.count++] = row;
   }
-  return rows;
+
+  take(marks: Marks): Rows {
+    const row = this.rows.slice(0, this.count);
+    return { row, time: picked(marks.time, row) };
+  }
 }
 
-/** What `sender` sent of one kind. */
-function segmentsOf(sender: Side, marks: Marks, kind: number): Segments {
-  const rows = rowsWhere(marks, (what) => sideOf(what) === sender && kindOf(what) === kind);
-  const low = Float64Array.from(rows.row, (row) => marks.seq[row] as number);
-  const high = Float64Array.from(rows.row, (row) => (marks.seq[row] as number) + (marks.len[row] as number));
+/** The values of some rows. */
+function picked(column: Float64Array, rows: Int32Array): Float64Array {
+  const values = new Float64Array(rows.length);
+  for (let at = 0; at < rows.length; at++) values[at] = column[rows[at] as number] as number;
+  return values;
+}
+
+/** The packets of one direction by what they are on its plot. */
+interface Parts {
+  sent: [RowList, RowList, RowList];
+  named: RowList;
+  acks: RowList;
+}
+
+/** Sorts all packets into the two directions' parts, in one walk. */
+function partsOf(marks: Marks): [Parts, Parts] {
+  const empty = (): Parts => ({
+    sent: [new RowList(), new RowList(), new RowList()],
+    named: new RowList(),
+    acks: new RowList(),
+  });
+  const parts: [Parts, Parts] = [empty(), empty()];
+  for (let row = 0; row < marks.count; row++) {
+    const what = marks.what[row] as number;
+    const side = sideOf(what);
+    const kind = kindOf(what);
+    if (kind !== BARE) (parts[side].sent[kind] as RowList).push(row);
+    if (flagsOf(what) & NAMED) parts[side].named.push(row);
+    if (hasAck(what)) parts[side === 0 ? 1 : 0].acks.push(row);
+  }
+  return parts;
+}
+
+/** Packets with data, with the bytes they carry. */
+function segmentsOf(rows: Rows, marks: Marks): Segments {
+  const low = picked(marks.seq, rows.row);
+  const high = picked(marks.len, rows.row);
+  for (let at = 0; at < high.length; at++) high[at] = (high[at] as number) + (low[at] as number);
   return { ...rows, low, high };
 }
 
@@ -108,8 +148,7 @@ export function isPureAck(what: number, len: number): boolean {
   return len === 0 && hasAck(what) && (flagsOf(what) & NAMED) === 0;
 }
 
-function acksOf(sender: Side, marks: Marks): Acks {
-  const rows = rowsWhere(marks, (what) => sideOf(what) !== sender && hasAck(what));
+function acksOf(rows: Rows, marks: Marks): Acks {
   const size = rows.row.length;
   const acks: Acks = {
     ...rows,
@@ -138,9 +177,8 @@ function acksOf(sender: Side, marks: Marks): Acks {
 }
 
 function blocksOf(sender: Side, { sacks }: Table): Blocks {
-  const rows = [...sacks.from.keys()].filter((row) => sacks.from[row] !== sender);
-  const pick = (column: Float64Array) => Float64Array.from(rows, (row) => column[row] as number);
-  return { time: pick(sacks.time), left: pick(sacks.left), right: pick(sacks.right) };
+  const rows = Int32Array.from(sacks.from.keys()).filter((row) => sacks.from[row] !== sender);
+  return { time: picked(sacks.time, rows), left: picked(sacks.left, rows), right: picked(sacks.right, rows) };
 }
 
 function holdsOf(sender: Side, { held }: Table): Hold[] {
@@ -156,20 +194,25 @@ function holdsOf(sender: Side, { held }: Table): Hold[] {
   return holds.sort((one, other) => one.from - other.from);
 }
 
-/** Prepares the direction in which `sender` sends. */
-export function sceneOf(sender: Side, table: Table): Scene {
+/** Prepares both directions, by their senders. */
+export function scenesOf(table: Table): [Scene, Scene] {
+  const [client, server] = partsOf(table.marks);
+  return [sceneOf(CLIENT, client, table), sceneOf(SERVER, server, table)];
+}
+
+function sceneOf(sender: Side, parts: Parts, table: Table): Scene {
   const { marks } = table;
-  const [data, again, probes] = [DATA, RETRANSMISSION, PROBE].map((kind) =>
-    segmentsOf(sender, marks, kind),
-  ) as [Segments, Segments, Segments];
+  const sent = parts.sent.map((rows) => segmentsOf(rows.take(marks), marks)) as Scene["sent"];
+  const [data, again] = sent;
   const holds = holdsOf(sender, table);
-  const bytes = data.row.reduce((sum, row) => sum + (marks.len[row] as number), 0);
+  let bytes = 0;
+  for (let at = 0; at < data.low.length; at++) bytes += (data.high[at] as number) - (data.low[at] as number);
   return {
     sender,
     marks,
-    sent: [data, again, probes],
-    named: rowsWhere(marks, (what) => sideOf(what) === sender && (flagsOf(what) & NAMED) !== 0),
-    acks: acksOf(sender, marks),
+    sent,
+    named: parts.named.take(marks),
+    acks: acksOf(parts.acks.take(marks), marks),
     blocks: blocksOf(sender, table),
     holes: holesOf(sender, marks, table.sacks),
     holds,

@@ -61,7 +61,7 @@ function Packet({ model, row }: { model: Model; row: number }) {
       </div>
       <div>
         {moment(at, Math.max(6, digits(model)))} s
-        {row > 0 && `, ${duration(at - before)} after the packet before`}
+        {row > 0 && `, ${duration(at - before)} after the ${model.sampled ? "row above" : "packet before"}`}
       </div>
       <div>{numbers(model, row)}</div>
       {blocks.length > 0 && <div>SACK {blocks.join(", ")}</div>}

@@ -251,7 +251,7 @@ function Headings({ sorting, sort }: { sorting: Sorting; sort(sorting: Sorting):
               <button
                 type="button"
                 title={`Sort by ${title}`}
-                aria-label={`Sort by ${title}`}
+                aria-label={`${name} sort by ${title}`}
                 onClick={() => sort({ by: column, descending })}
                 onKeyDown={(event) => event.stopPropagation()}
               >
