@@ -16,7 +16,7 @@ use crate::fail_on::{self, FailOn};
 pub(crate) enum Printer<W: Write> {
     Terminal(W, terminal::Options),
     Json(json::Writer<W>),
-    Csv(csv::Writer<W>),
+    Csv(Box<csv::Writer<W>>),
     /// This one and the next with how the terminal would have what calls tell.
     Markdown(markdown::Writer<W>, terminal::Options),
     Junit(junit::Writer<W>, terminal::Options),
@@ -33,8 +33,8 @@ impl<W: Write> Printer<W> {
         Ok(match format {
             ReportFormat::Terminal => Self::Terminal(out, options),
             ReportFormat::Json => Self::Json(json::Writer::begin(out, env!("CARGO_PKG_VERSION"))?),
-            ReportFormat::Csv => Self::Csv(csv::Writer::begin(out, Table::Connections)?),
-            ReportFormat::CsvFindings => Self::Csv(csv::Writer::begin(out, Table::Findings)?),
+            ReportFormat::Csv => Self::Csv(Box::new(csv::Writer::begin(out, Table::Connections)?)),
+            ReportFormat::CsvFindings => Self::Csv(Box::new(csv::Writer::begin(out, Table::Findings)?)),
             ReportFormat::Markdown => Self::Markdown(markdown::Writer::begin(out, options.top), options),
             ReportFormat::Junit => {
                 Self::Junit(junit::Writer::begin(out, fail_on::criteria(fail_on))?, options)

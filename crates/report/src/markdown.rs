@@ -208,7 +208,8 @@ impl<W: Write> Writer<W> {
 fn text(raw: &str) -> String {
     let raw = plain(&raw.replace(GLUE, " ")).into_owned();
     // Rules' own texts mark code with backticks; one that stands alone marks nothing.
-    let parts: Vec<_> = if raw.matches('`').count() % 2 == 0 { raw.split('`').collect() } else { vec![&raw] };
+    let parts: Vec<_> =
+        if raw.matches('`').count().is_multiple_of(2) { raw.split('`').collect() } else { vec![&raw] };
     let parts = parts.iter().enumerate().map(|(at, part)| match at % 2 {
         0 => words(part),
         _ => code(part),

@@ -18,12 +18,13 @@ use crate::number;
 use crate::page::GLUE;
 use crate::plain::plain;
 
-/// Waits that are labelled, the longest; more would cover each other.
+/// Waits that are labelled, the longest, and the least share of the time that one has: more would cover each other.
 const MOST_LABELS: usize = 40;
+const LEAST_LABELLED: f64 = 0.02;
 /// How far below the data the waits stand, and how far the plot goes beyond both, as shares of the data's height and of the
 /// time.
 const BELOW: f64 = 0.06;
-const MARGIN: f64 = 0.03;
+const MARGIN: f64 = 0.04;
 /// Characters of a title. xplot makes the names of its PostScript files of it, and file systems allow 255 bytes.
 const MOST_TITLE: usize = 180;
 
@@ -79,41 +80,46 @@ impl<W: Write> Xplot<'_, W> {
         writeln!(self.out, "line {} {} {} {}", Seconds(from.0), from.1, Seconds(to.0), to.1)
     }
 
-    /// A text beside a point: `a` above, `r` right of it.
+    /// A text beside a point: `a` above, `b` below, `r` right of it.
     fn text(&mut self, place: char, ns: i64, seq: i64, text: &str) -> io::Result<()> {
         writeln!(self.out, "{place}text {} {seq}\n{}", Seconds(ns), ascii(text))
     }
 
     /// What TCP withholds, as bars below the data, the longest with their names.
     fn waits(&mut self) -> io::Result<()> {
-        let (panel, range) = (self.panel, self.range);
         let Some((low, high)) = self.contents.bytes else { return Ok(()) };
         let span = (high - low).max(1.0);
         let height = (low - (span * BELOW).max(1.0)).floor() as i64;
-        // Nothing is drawn on the axes, where it could not be read.
-        let (first, last) = (panel.between(range).next(), panel.between(range).last());
-        let [first, last] = [first, last].map(|mark| mark.map_or(0, |mark| mark.time));
-        let margin = ((last - first) as f64 * MARGIN) as i64;
-        self.point("invisible", first - margin, height - (span * MARGIN).ceil() as i64)?;
-        self.point("invisible", last + margin, (high + span * MARGIN).ceil() as i64)?;
-        let [from, until] = [range.0, range.1].map(|ms| panel.origin.saturating_add((ms * 1e6) as i64));
-        let lost = panel.bookings.intervals.iter().filter(|wait| wait.line.is_lost());
-        let inside =
-            lost.map(|wait| Booking { from: wait.from.max(from), until: wait.until.min(until), ..*wait });
-        let waits = inside.filter(|wait| wait.from < wait.until);
-        let mut lengths: Vec<_> = waits.clone().map(|wait| wait.until - wait.from).collect();
+        let duration = self.margins(height, (high + span * MARGIN).ceil() as i64)?;
+        let waits = lost(self.panel, self.range);
+        let mut lengths: Vec<_> = waits.iter().map(|wait| wait.until - wait.from).collect();
         lengths.sort_unstable_by(|one, other| other.cmp(one));
         let least = lengths.get(MOST_LABELS).map_or(0, |next| next + 1);
+        let least = least.max((duration as f64 * LEAST_LABELLED) as i64);
+        // Neighbours' labels stand above and below.
+        let mut places = ['a', 'b'].into_iter().cycle();
         for wait in waits {
             self.color(color(wait.line))?;
             self.line((wait.from, height), (wait.until, height))?;
             let length = wait.until - wait.from;
             if length >= least {
                 let text = format!("{} {}", wait.line.name(), number::duration(length as f64 / 1e6));
-                self.text('a', wait.from + length / 2, height, &text)?;
+                self.text(places.next().unwrap_or('a'), wait.from + length / 2, height, &text)?;
             }
         }
         Ok(())
+    }
+
+    /// Keeps the axes away from what is drawn, where it could not be read: from `low` down, from `high` up, and on both sides.
+    /// The time in between, ns.
+    fn margins(&mut self, low: i64, high: i64) -> io::Result<i64> {
+        let (panel, range) = (self.panel, self.range);
+        let ends = [panel.between(range).next(), panel.between(range).last()];
+        let [first, last] = ends.map(|mark| mark.map_or(0, |mark| mark.time));
+        let margin = |span: i64| (span as f64 * MARGIN).ceil() as i64;
+        self.point("invisible", first - margin(last - first), low - margin(high - low))?;
+        self.point("invisible", last + margin(last - first), high)?;
+        Ok(last - first)
     }
 
     /// What has been ACKed (green, a tick down where an ACK says it again), and up to where the window reaches (yellow),
@@ -204,6 +210,15 @@ impl<W: Write> Xplot<'_, W> {
         }
         Ok(())
     }
+}
+
+/// The waits between two moments, ms from the panel's origin, that TCP is to blame for, cut at these.
+fn lost(panel: &Panel<'_>, range: (f64, f64)) -> Vec<Booking> {
+    let [from, until] = [range.0, range.1].map(|ms| panel.origin.saturating_add((ms * 1e6) as i64));
+    let lost = panel.bookings.intervals.iter().filter(|wait| wait.line.is_lost());
+    let inside =
+        lost.map(|wait| Booking { from: wait.from.max(from), until: wait.until.min(until), ..*wait });
+    inside.filter(|wait| wait.from < wait.until).collect()
 }
 
 /// A time in ns as xplot reads it: seconds and six digits.
