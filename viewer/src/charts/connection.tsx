@@ -8,7 +8,7 @@ import "./charts.css";
 import { Details } from "./details.tsx";
 import { Model } from "./model.ts";
 import { PacketGrid } from "./packets/grid.tsx";
-import { useRest } from "./rest.ts";
+import { useDrawn, useRest } from "./rest.ts";
 import { headingOf } from "./sequence/axes.ts";
 import { Legend } from "./sequence/legend.tsx";
 import { Overview } from "./sequence/overview.tsx";
@@ -58,6 +58,7 @@ function Charts({ connection, table, findings, focus, onRange, every, packets }:
   const model = useMemo(() => new Model(table, same, every > 1, noun), [table, same, every, noun]);
   const [senders, setSenders] = useState<Side[]>([0, 1]);
   const rest = useRest(model);
+  const isDrawn = useDrawn();
   const [from, until] = focus?.range ?? [];
   useEffect(() => {
     if (from === undefined || until === undefined) return;
@@ -91,7 +92,7 @@ function Charts({ connection, table, findings, focus, onRange, every, packets }:
         </figcaption>
       </figure>
       <PacketGrid model={model} />
-      <Details model={model} connection={connection} view={rest} />
+      {isDrawn && <Details model={model} connection={connection} view={rest} />}
     </div>
   );
 }

@@ -17,6 +17,8 @@ export interface Palette {
   hole: string;
   held: string;
   accent: string;
+  /** The families of the page's text. */
+  font: string;
   /** By index of the ledger's line. */
   lines: string[];
 }
@@ -70,8 +72,9 @@ export function paletteOf(element: HTMLElement): Palette {
   };
   const entries = Object.entries(NAMES).map(([key, name]) => [key, resolve(name)]);
   const lines = LINES.map((line) => resolve(`--line-${line}`));
+  const font = style.fontFamily;
   probe.remove();
-  return { ...Object.fromEntries(entries), lines } as Palette;
+  return { ...Object.fromEntries(entries), font, lines } as Palette;
 }
 
 /** Calls `change` when the page's theme changes, also for paper. Returns how to stop that. */

@@ -25,3 +25,19 @@ export function useRest(model: Model): Range {
   }, [model]);
   return range;
 }
+
+/** Whether the first frame is on the screen: what can come after it does not hold it up. */
+export function useDrawn(): boolean {
+  const [isDrawn, setDrawn] = useState(false);
+  useEffect(() => {
+    let timer = 0;
+    const frame = requestAnimationFrame(() => {
+      timer = window.setTimeout(() => setDrawn(true));
+    });
+    return () => {
+      cancelAnimationFrame(frame);
+      clearTimeout(timer);
+    };
+  }, []);
+  return isDrawn;
+}

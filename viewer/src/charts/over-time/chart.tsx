@@ -121,7 +121,7 @@ class DotChart {
 
   private options(): uPlot.Options {
     const { frame } = this;
-    const axis = { stroke: () => this.palette.faint, font: "11px system-ui, sans-serif" };
+    const axis = { stroke: () => this.palette.faint, font: `11px ${this.palette.font}` };
     const grid = { stroke: () => this.palette.grid, width: 1 };
     return {
       width: frame.clientWidth,

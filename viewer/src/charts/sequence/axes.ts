@@ -11,7 +11,6 @@ import { eachShare, type Stretch } from "./stretches.ts";
 /** A tick needs so many CSS pixels across, and so many upright. */
 const ACROSS = 84;
 const UPRIGHT = 36;
-const FONT = "system-ui, sans-serif";
 /** A tint weaker than this cannot be seen. */
 const INVISIBLE = 0.01;
 const FAR = "the window's edge is far above";
@@ -68,7 +67,7 @@ export function paintTimes(
   const { strip, plots, ratio } = layout;
   const times = timeTicks(view.from, view.until, strip.width / (ACROSS * ratio));
   const scale = { box: strip, view } as Scale;
-  context.font = `${11 * ratio}px ${FONT}`;
+  context.font = `${11 * ratio}px ${palette.font}`;
   context.textAlign = "center";
   context.textBaseline = "top";
   for (const { value, label } of times.ticks) {
@@ -101,7 +100,7 @@ export function paintBytes(
 ): void {
   const { box, reach } = scale;
   const ticks = byteTicks(reach.low, reach.high, box.height / (UPRIGHT * ratio));
-  context.font = `${11 * ratio}px ${FONT}`;
+  context.font = `${11 * ratio}px ${palette.font}`;
   context.textAlign = "right";
   context.textBaseline = "middle";
   for (const { value, label } of ticks.ticks) {
@@ -132,13 +131,13 @@ export function paintFrame(
 ): void {
   const { box } = scale;
   outline(context, box.x, box.y, box.width, box.height, palette.frame);
-  context.font = `600 ${12 * ratio}px ${FONT}`;
+  context.font = `600 ${12 * ratio}px ${palette.font}`;
   context.textAlign = "left";
   context.textBaseline = "alphabetic";
   context.fillStyle = palette.ink;
   context.fillText(heading, box.x, box.y - 8 * ratio);
   const room = box.width - context.measureText(heading).width;
-  context.font = `${11 * ratio}px ${FONT}`;
+  context.font = `${11 * ratio}px ${palette.font}`;
   if (!notesEdge || context.measureText(FAR).width + 20 * ratio > room) return;
   context.textAlign = "right";
   context.fillStyle = palette.faint;

@@ -70,7 +70,7 @@ export function paintRings(
   context.strokeStyle = palette.ink;
   context.lineWidth = 1.5 * ratio;
   for (const { x, y } of places) ring(context, x, y, RING * ratio);
-  context.font = `600 ${11 * ratio}px system-ui, sans-serif`;
+  context.font = `600 ${11 * ratio}px ${palette.font}`;
   context.textBaseline = "alphabetic";
   context.lineJoin = "round";
   context.lineWidth = 3 * ratio;
@@ -181,7 +181,7 @@ function paintPointed(
   ring(context, place.x, place.y, 7 * ratio);
 }
 
-/** A line through all its plots, and a dot on the packet. */
+/** A line through all its plots, and a ring around the packet. */
 function paintChosen(
   context: CanvasRenderingContext2D,
   model: Model,
@@ -198,10 +198,13 @@ function paintChosen(
   context.globalAlpha = 1;
   const place = placeOf(model, scale, sender, model.chosen);
   if (!place) return;
-  context.beginPath();
-  context.arc(place.x, place.y, 4 * ratio, 0, 2 * Math.PI);
-  context.fill();
-  context.strokeStyle = palette.background;
-  context.lineWidth = 1.5 * ratio;
-  context.stroke();
+  // A ring, so that the mark itself can be seen.
+  for (const [width, color] of [
+    [5, palette.background],
+    [2.5, palette.accent],
+  ] as const) {
+    context.lineWidth = width * ratio;
+    context.strokeStyle = color;
+    ring(context, place.x, place.y, 8 * ratio);
+  }
 }

@@ -6,9 +6,10 @@ import { Bars, Stairs } from "./columns.ts";
 import { type Scale, xOf, yOf } from "./layout.ts";
 import { inView, nameOf, type Scene, type Segments } from "./scene.ts";
 
-/** The smallest bar of a segment, of one that was sent again and of an ACK that came again. CSS pixels. */
-const LEAST = 3;
-const LEAST_AGAIN = 6;
+/** The smallest bar of a segment, of one that was sent again or is a probe, and of an ACK that came again. CSS pixels. */
+const LEAST = 4;
+const LEAST_AGAIN = 9;
+const LEAST_TICK = 6;
 /** From so many segments in view on bars are thin; with fewer than the second they are wide. */
 const MANY = 600;
 const FEW = 80;
@@ -155,7 +156,7 @@ function paintAcks(brush: Brush, scene: Scene, palette: Palette): void {
   for (let at = begin; at < end; at++) {
     if (!acks.again[at]) continue;
     const y = brush.y(scene.marks.ack[acks.row[at] as number] as number) - box.y;
-    again.add(brush.column(acks.time[at] as number), y, y, brush.px(LEAST_AGAIN));
+    again.add(brush.column(acks.time[at] as number), y, y, brush.px(LEAST_TICK));
   }
   again.flush();
 }
@@ -166,8 +167,8 @@ function paintData(brush: Brush, scene: Scene, palette: Palette): void {
   const width = many > MANY ? 1 : many > FEW ? 2 : 3;
   const looks = [
     { color: palette.data, width, least: LEAST },
-    { color: palette.again, width: width + 0.8, least: LEAST_AGAIN },
-    { color: palette.probe, width: width + 0.8, least: LEAST_AGAIN },
+    { color: palette.again, width: width + 1, least: LEAST_AGAIN },
+    { color: palette.probe, width: width + 1, least: LEAST_AGAIN },
   ];
   const top = brush.scale.box.y;
   looks.forEach((look, kind) => {
@@ -190,7 +191,7 @@ function paintNames(brush: Brush, scene: Scene, palette: Palette): Place[] {
   const [begin] = inView(named, scale.view);
   const end = firstAtLeast(named.time, scale.view.until);
   const px = (css: number) => brush.px(css);
-  context.font = `600 ${px(10)}px system-ui, sans-serif`;
+  context.font = `600 ${px(10)}px ${palette.font}`;
   context.lineWidth = px(3);
   context.lineJoin = "round";
   context.textBaseline = "alphabetic";
@@ -202,7 +203,7 @@ function paintNames(brush: Brush, scene: Scene, palette: Palette): Place[] {
     const x = brush.column(named.time[at] as number);
     const y = brush.y((marks.seq[row] as number) + (marks.len[row] as number));
     context.fillStyle = palette.ink;
-    bars.add(x, y - scale.box.y, y - scale.box.y, px(LEAST_AGAIN));
+    bars.add(x, y - scale.box.y, y - scale.box.y, px(LEAST_TICK));
     if (x < free || written.length >= MOST_NAMES) continue;
     free = x + px(NAMES_APART);
     const isRight = x > scale.box.x + scale.box.width - px(NAMES_APART);
