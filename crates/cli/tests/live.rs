@@ -163,6 +163,36 @@ fn a_stall_is_found_while_it_goes_on_and_the_file_says_the_same() {
 }
 
 #[test]
+fn a_page_has_the_packets_of_the_file() {
+    on_own_loopback("a_page_has_the_packets_of_the_file", || {
+        // A folder that nobody else may enter, as who captures becomes nobody.
+        let folder = TempDir::new().expect("a folder");
+        let [file, page] = ["live.pcapng", "page.html"].map(|name| folder.path().join(name));
+        let mut command = tcpwhy(&["live", "-i", "lo", "--html"]);
+        let mut live = command.arg(&page).arg("--write").arg(&file).spawn().expect("the binary runs");
+        let mut stderr = BufReader::new(live.stderr.take().expect("standard error"));
+        let mut said = String::new();
+        stderr.read_line(&mut said).expect("a line");
+        if said.contains("was built without the page") {
+            let _ = writeln!(io::stderr(), "SKIPPED: {said}");
+            live.wait().expect("an end");
+            return;
+        }
+        stalling_calls(5);
+        let live = Live { child: live, stderr };
+        live.signal(Signal::INT);
+        let (status, _, said) = live.everything();
+        assert_eq!(status, Some(0), "{said}");
+        assert!(said.starts_with("tcpwhy: the page is ") && said.lines().count() == 1, "{said}");
+        let html = std::fs::read_to_string(&page).expect("a page");
+        assert!(
+            html.contains("id=\"tcpwhy-packets-0\">") && html.contains("\"no_packets\":null"),
+            "no packets"
+        );
+    });
+}
+
+#[test]
 fn packets_are_counted_once_and_the_filter_leaves_others_out() {
     on_own_loopback("packets_are_counted_once_and_the_filter_leaves_others_out", || {
         const WANTED: usize = 1_000;

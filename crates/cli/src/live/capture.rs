@@ -75,7 +75,7 @@ pub(super) struct Running {
 pub(super) fn start(opened: Opened, limits: Limits, keep: bool, stop: &Stop) -> Result<Running> {
     let (questions, asked) = mpsc::channel();
     let (end, ended) = mpsc::channel();
-    let Opened { ring, interface, filter, snaplen, writer, names, looking } = opened;
+    let Opened { ring, interface, filter, snaplen, writer, names, looking, .. } = opened;
     let name = match filter.as_str() {
         "" => format!("live on {interface}"),
         filter => format!("live on {interface}, {filter}"),

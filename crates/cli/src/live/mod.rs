@@ -11,6 +11,8 @@ mod plain;
 mod screen;
 mod sink;
 
+use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -125,7 +127,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if let Some(file) = page.as_ref().and_then(Page::file) {
         open::hand_over(file, privileges::heir()).context("the page cannot be given to its reader")?;
     }
-    let opened = open::open(args)?;
+    let mut opened = open::open(args)?;
+    let written = opened.written.take();
     let stop = Stop::on_signals();
     let limits = Limits { duration: args.duration, packets: args.count };
     let is_screen = !args.lines && args.format == Format::Terminal && screen::is_possible();
@@ -146,7 +149,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let found = diagnosis.skim().any(|finding| args.fail_on.iter().any(|name| name.matches(&finding)));
     let mut printer = Printer::new(output::stdout(), args.format, options)?;
     output::unless_broken_pipe(printer.print(&diagnosis, None).and_then(|()| printer.finish(None)))?;
-    page.map_or(Ok(()), |page| write_page(page, &diagnosis, args.write.as_deref()))?;
+    page.map_or(Ok(()), |page| write_page(page, &diagnosis, written.as_ref()))?;
     if let Some(reason) = broke_off {
         return Err(reason);
     }
@@ -154,13 +157,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 }
 
 /// Why a page has no packets.
-const NOT_KEPT: &str = "A live capture does not keep its packets: --write FILE saves them.";
+const NOT_KEPT: &str =
+    "A live capture does not keep its packets: --write FILE saves them, in a file that can be read again.";
 
 /// Writes the page, with packets from the file that was written.
-fn write_page(mut page: Page, diagnosis: &Diagnosis, file: Option<&Path>) -> Result<()> {
+fn write_page(mut page: Page, diagnosis: &Diagnosis, file: Option<&File>) -> Result<()> {
     match file {
         Some(file) => {
-            page.next_file(file);
+            page.next_file(Path::new(&format!("/proc/self/fd/{}", file.as_raw_fd())));
             page.next_capture();
             page.take(diagnosis, None)?;
         }

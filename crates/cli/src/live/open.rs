@@ -36,6 +36,8 @@ pub(super) struct Opened {
     pub(super) filter: String,
     pub(super) snaplen: u32,
     pub(super) writer: Option<Output>,
+    /// The same file, to be read again: who goes on may not see its folder.
+    pub(super) written: Option<File>,
     pub(super) names: Names,
     /// Fills `names` for as long as it is kept.
     pub(super) looking: Option<Looking>,
@@ -74,6 +76,7 @@ pub(super) fn open(args: &Args) -> Result<Opened> {
         writer(path, heir).with_context(|| format!("{} cannot be written", plain(&path.to_string_lossy())))
     });
     let writer = writer.transpose()?;
+    let written = args.write.as_deref().and_then(regular);
     let holders = Holders::start();
     privileges::drop_all(heir).context("the rights cannot be given up")?;
     let names = Names::default();
@@ -81,7 +84,16 @@ pub(super) fn open(args: &Args) -> Result<Opened> {
     if let Err(error) = &looking {
         complaint::say(&format!("programs will have no names: {error}"));
     }
-    Ok(Opened { ring, interface, filter, snaplen: args.snaplen, writer, names, looking: looking.ok() })
+    Ok(Opened {
+        ring,
+        interface,
+        filter,
+        snaplen: args.snaplen,
+        writer,
+        written,
+        names,
+        looking: looking.ok(),
+    })
 }
 
 fn ring(args: &Args, interface: &str, program: &[Instruction]) -> Result<Ring> {
@@ -132,6 +144,12 @@ fn names() -> String {
     names.sort_unstable();
     names.push(ANY.to_owned());
     names.join(", ")
+}
+
+/// The file, to read what will be in it, unless it is a pipe or the like.
+fn regular(path: &Path) -> Option<File> {
+    let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
+    is_file.then(|| File::open(path).ok()).flatten()
 }
 
 /// A file belongs to who goes on, not to root; nobody shall not own files.
