@@ -218,4 +218,13 @@ fn a_page_lists_a_part_and_sums_the_rest() {
     }
     let small = Chosen::of(&crowd, Limits::one_of(100));
     assert!(small.listed.len() <= 20 && !small.listed.is_empty());
+    // However many captures there are, they have a page's room together, and each something.
+    let mut room = limits;
+    let mut listed = 0;
+    for _ in 0..50 {
+        let chosen = Chosen::of(&crowd, limits.within(room));
+        assert!(!chosen.listed.is_empty());
+        (room, listed) = (room.beside(&chosen), listed + chosen.listed.len());
+    }
+    assert!(listed <= limits.connections + 50 * 20, "{listed}");
 }

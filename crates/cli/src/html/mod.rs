@@ -79,6 +79,7 @@ impl Args {
             template,
             target: target()?,
             limits: Limits::one_of(captures),
+            room: Limits::one_of(1),
             budget: self.html_packets,
             report: Writer::begin(Vec::new(), env!("CARGO_PKG_VERSION"))?,
             captures: Vec::new(),
@@ -131,7 +132,9 @@ pub(crate) fn of_captures(page: Page, captures: &[(PathBuf, String)]) -> Result<
 pub(crate) struct Page {
     template: &'static str,
     target: Target,
+    /// For each capture, and what all together have left.
     limits: Limits,
+    room: Limits,
     /// Packets.
     budget: u64,
     report: Writer<Vec<u8>>,
@@ -182,7 +185,8 @@ impl Page {
             self.left_out += 1;
             return Ok(());
         }
-        let chosen = Chosen::of(source, self.limits);
+        let chosen = Chosen::of(source, self.limits.within(self.room));
+        self.room = self.room.beside(&chosen);
         let calls = recorded.map(|recorded| recorded.first(MOST_SOCKETS));
         self.report.recorded_capture(&Listed::of(source, &chosen), calls.as_ref())?;
         self.rules.extend(&chosen.rules);

@@ -33,6 +33,23 @@ impl Limits {
         let part = |all: usize| (all / captures.max(1)).max(FEWEST);
         Self { connections: part(CONNECTIONS), findings: part(FINDINGS) }
     }
+
+    /// The same, or what `room` a page has left if that is less; but never nothing.
+    pub fn within(self, room: Self) -> Self {
+        Self {
+            connections: self.connections.min(room.connections.max(FEWEST)),
+            findings: self.findings.min(room.findings.max(FEWEST)),
+        }
+    }
+
+    /// What is left of this room beside what was `chosen`.
+    pub fn beside(self, chosen: &Chosen) -> Self {
+        let findings: usize = chosen.listed.values().map(|candidate| candidate.findings).sum();
+        Self {
+            connections: self.connections.saturating_sub(chosen.listed.len()),
+            findings: self.findings.saturating_sub(findings),
+        }
+    }
 }
 
 /// A connection that is listed.
