@@ -3,7 +3,7 @@ import { lost, total } from "../text/lines.ts";
 import { bytes, count, duration, plural } from "../text/number.ts";
 import { CallsPanel } from "./calls.tsx";
 import { Connections, type View } from "./connections/list.tsx";
-import { type Placed, type Row, worstFirst } from "./connections/order.ts";
+import { type Placed, type Row, ruleSums, worstFirst } from "./connections/order.ts";
 import { FindingBody, FindingHead, type Jump } from "./finding.tsx";
 import { inWords, Ledger, LedgerBar, lostOf } from "./ledger.tsx";
 import { href } from "./route.ts";
@@ -138,31 +138,6 @@ export function Notes({ notes }: { notes: string[] }) {
       </ul>
     </aside>
   );
-}
-
-interface RuleSum {
-  rule: string;
-  worst: Placed;
-  connections: number;
-  cost: number;
-}
-
-/** The findings on connections, a line for each rule; the costliest of the gravest severity first. */
-export function ruleSums(rows: Row[]): RuleSum[] {
-  const sums = new Map<string, RuleSum>();
-  for (const placed of rows.flatMap((row) => row.findings)) {
-    const { rule, cost_ms } = placed.finding;
-    const sum = sums.get(rule) ?? { rule, worst: placed, connections: 0, cost: 0 };
-    sum.connections += 1;
-    sum.cost += cost_ms;
-    if (worstFirst(placed, sum.worst) < 0) sum.worst = placed;
-    sums.set(rule, sum);
-  }
-  const order = (sum: RuleSum): Placed => ({
-    ...sum.worst,
-    finding: { ...sum.worst.finding, cost_ms: sum.cost },
-  });
-  return [...sums.values()].sort((a, b) => worstFirst(order(a), order(b)));
 }
 
 interface ByRuleProps {

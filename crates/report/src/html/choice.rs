@@ -108,7 +108,7 @@ impl Chosen {
     pub fn of(source: &dyn Source, limits: Limits) -> Self {
         let mut chosen = Self::default();
         let busy = (limits.connections / BUSY_SHARE).max(1);
-        let mut worst = Best::of(limits.connections.saturating_sub(busy).max(1));
+        let mut worst = Best::of(limits.connections);
         let mut busiest = Best::of(busy);
         let mut findings = source.skim().peekable();
         while let Some(finding) = findings.next_if(|finding| finding.connection.is_none()) {
@@ -128,7 +128,7 @@ impl Chosen {
         }
         // What is left are findings about nothing that is there; of sources of ours there are none.
         findings.for_each(|finding| chosen.count(&finding));
-        chosen.list(worst, busiest, limits.findings);
+        chosen.list(worst, busiest, limits);
         chosen.others_ledger_ms = chosen.others(&source.capture());
         chosen
     }
@@ -138,11 +138,17 @@ impl Chosen {
         self.rules.insert(finding.rule);
     }
 
-    /// The best, until their findings are too many.
-    fn list(&mut self, worst: Best<Rank>, busiest: Best<(u64, Reverse<u64>)>, findings: usize) {
-        let mut left = findings;
-        for candidate in worst.0.into_values().rev().chain(busiest.0.into_values().rev()) {
+    /// The worst and the busiest; where some are both, more of the worst; until their findings are too many.
+    fn list(&mut self, worst: Best<Rank>, busiest: Best<(u64, Reverse<u64>)>, limits: Limits) {
+        let mut left = limits.findings;
+        let places = limits.connections.saturating_sub(busiest.1);
+        let mut worst = worst.0.into_values().rev();
+        let first: Vec<Candidate> = worst.by_ref().take(places).collect();
+        for candidate in first.into_iter().chain(busiest.0.into_values().rev()).chain(worst) {
             let id = candidate.connection.id;
+            if self.listed.len() == limits.connections {
+                break;
+            }
             if candidate.findings > left || self.listed.contains_key(&id) {
                 continue;
             }

@@ -4,7 +4,16 @@ import { bytes, count, duration, percent } from "../../text/number.ts";
 import { LedgerBar } from "../ledger.tsx";
 import { go, hrefOf } from "../route.ts";
 import { Sign } from "../severity.tsx";
-import { type Column, type Filter, filtered, NO_FILTER, type Row, type Sorting, sorted } from "./order.ts";
+import {
+  type Column,
+  type Filter,
+  filtered,
+  NO_FILTER,
+  type Row,
+  rulesOf,
+  type Sorting,
+  sorted,
+} from "./order.ts";
 import { inSight, type Slice } from "./window.ts";
 
 /** What its reader made of a list; it outlives the list, so that the way back from a connection finds it as it was. */
@@ -280,8 +289,7 @@ function GridRow({ capture, row, index, current }: GridRowProps) {
   const { id, client, server, protocol, ledger_ms, duration_ms, base_rtt_ms, exchanges, packets } =
     connection;
   const worst = findings[0]?.finding;
-  const rules = findings.map(({ finding }) => finding.rule);
-  const about = [...(protocol === "udp" ? ["UDP"] : []), ...rules].join(", ");
+  const about = [...(protocol === "udp" ? ["UDP"] : []), ...rulesOf(row)].join(", ");
   return (
     <div
       id={`row-${id}`}

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import type { Connection, Finding, LedgerMs } from "../../data/page.ts";
 import { LINES } from "../../text/lines.ts";
-import { filtered, NO_FILTER, rowsOf, sorted, WORST_FIRST } from "./order.ts";
+import { filtered, NO_FILTER, rowsOf, ruleSums, rulesOf, sorted, WORST_FIRST } from "./order.ts";
 
 function ledger(part: Partial<LedgerMs>): LedgerMs {
   return { ...(Object.fromEntries(LINES.map((line) => [line, 0])) as unknown as LedgerMs), ...part };
@@ -88,4 +88,29 @@ it("sorts by severity and then by cost, or by any column", () => {
   expect(ids(sorted(rows, { by: "rtt", descending: true }))).toEqual([1, 0, 2, 12]);
   expect(ids(sorted(rows, { by: "id", descending: true }))).toEqual([12, 2, 1, 0]);
   expect(ids(rows)).toEqual([0, 1, 2, 12]);
+});
+
+it("sums up rules over connections, and counts a connection once", () => {
+  const twice = rowsOf(
+    [connection(0, "a:1"), connection(1, "b:1")],
+    [
+      finding(0, "split-write", "problem", 10),
+      finding(0, "split-write", "problem", 30),
+      finding(1, "split-write", "problem", 20),
+      finding(1, "slow-server", "advice", 900),
+      finding(1, "zero-window", "problem", 59),
+    ],
+  );
+  const sums = ruleSums(twice).map(({ rule, worst, connections, cost }) => [
+    rule,
+    worst.index,
+    connections,
+    cost,
+  ]);
+  expect(sums).toEqual([
+    ["split-write", 1, 2, 60],
+    ["zero-window", 4, 1, 59],
+    ["slow-server", 3, 1, 900],
+  ]);
+  expect(twice.map(rulesOf)).toEqual([["split-write"], ["zero-window", "split-write", "slow-server"]]);
 });

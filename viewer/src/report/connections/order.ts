@@ -122,3 +122,39 @@ function names({ connection }: Row): string {
 function by(figure: (row: Row) => number): (a: Row, b: Row) => number {
   return (a, b) => figure(a) - figure(b);
 }
+
+/** What a rule found on all connections. */
+export interface RuleSum {
+  rule: string;
+  worst: Placed;
+  /** Connections that have such findings; one may have several. */
+  connections: number;
+  /** ms. */
+  cost: number;
+}
+
+/** The findings on connections by rule, the costliest of the gravest severity first. */
+export function ruleSums(rows: Row[]): RuleSum[] {
+  const sums = new Map<string, RuleSum>();
+  for (const row of rows) {
+    for (const rule of rulesOf(row)) {
+      const found = row.findings.filter(({ finding }) => finding.rule === rule);
+      const [worst] = found as [Placed];
+      const sum = sums.get(rule) ?? { rule, worst, connections: 0, cost: 0 };
+      sum.connections += 1;
+      sum.cost += found.reduce((cost, { finding }) => cost + finding.cost_ms, 0);
+      if (worstFirst(worst, sum.worst) < 0) sum.worst = worst;
+      sums.set(rule, sum);
+    }
+  }
+  const whole = (sum: RuleSum): Placed => ({
+    ...sum.worst,
+    finding: { ...sum.worst.finding, cost_ms: sum.cost },
+  });
+  return [...sums.values()].sort((a, b) => worstFirst(whole(a), whole(b)));
+}
+
+/** The rules that found something on a connection, each once, the worst first. */
+export function rulesOf(row: Row): string[] {
+  return [...new Set(row.findings.map(({ finding }) => finding.rule))];
+}
