@@ -1,7 +1,7 @@
 //! `tcpwhy annotate IN -o OUT`: the same packets with what was found as comments on them, for Wireshark.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -110,7 +110,11 @@ fn reader(path: &Path, stop: &Stop) -> Result<Reader<Input>> {
     let input = Input::open(path, stop).map_err(|error| anyhow!("{}", complaint::unreadable(&error)))?;
     match container::open(input) {
         Ok(Opened::Capture(reader)) => Ok(reader),
-        Ok(Opened::Other(_)) => bail!(NO_PACKETS),
+        Ok(Opened::Other(other)) => {
+            let mut start = Vec::new();
+            let _ = other.take(drive::START).read_to_end(&mut start);
+            bail!(if start.contains(&0) { complaint::no_text(&start) } else { NO_PACKETS })
+        }
         Err(error) => bail!("{}", complaint::no_capture(&error)),
     }
 }

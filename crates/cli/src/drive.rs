@@ -22,7 +22,7 @@ use crate::stop::Stop;
 
 /// Bytes that show whether an input that is no capture file can be text: no text has a NUL, and hardly any
 /// binary file has none so far.
-const START: u64 = 512;
+pub(crate) const START: u64 = 512;
 
 /// Comments repeated in the notes; a file with more has tools of its own.
 const COMMENTS: usize = 10;

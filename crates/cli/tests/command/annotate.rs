@@ -121,6 +121,7 @@ fn what_cannot_be_done_is_said_and_leaves_nothing() {
     let desk = Desk::new();
     desk.file("slow.pcap", &write_write_read());
     desk.file("empty.pcap", b"");
+    desk.file("program", b"\x7fELF\x02\x01\x01\0\0\0\0\0");
     desk.file("other", b"precious");
     desk.file("mail.txt", b"10:00:00.000000 IP 10.0.0.1.5000 > 10.0.0.2.53: UDP, length 40\n");
     for (arguments, said) in [
@@ -130,6 +131,7 @@ fn what_cannot_be_done_is_said_and_leaves_nothing() {
         (["slow.pcap", "-o", "no/where.pcapng"], "cannot write no/where.pcapng"),
         (["-", "-o", "x.pcapng"], "standard input cannot be read twice: save it first"),
         (["mail.txt", "-o", "other"], "mail.txt: has no packets to copy"),
+        (["program", "-o", "other"], "program: a program, not a capture"),
         (["empty.pcap", "-o", "other"], "empty.pcap: empty"),
         (["none.pcap", "-o", "other"], "none.pcap: no such file"),
         ([".", "-o", "other"], "is a directory"),
@@ -140,7 +142,7 @@ fn what_cannot_be_done_is_said_and_leaves_nothing() {
     }
     assert_eq!(std::fs::read(desk.path().join("slow.pcap")).unwrap(), write_write_read());
     assert_eq!(std::fs::read(desk.path().join("other")).unwrap(), b"precious");
-    assert_eq!(std::fs::read_dir(desk.path()).unwrap().count(), 4, "nothing is left over");
+    assert_eq!(std::fs::read_dir(desk.path()).unwrap().count(), 5, "nothing is left over");
 }
 
 #[cfg(unix)]
