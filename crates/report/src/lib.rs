@@ -3,6 +3,7 @@
 //! Every writer takes the report model of `tcpwhy_diagnose::report` and an [`std::io::Write`]. None decides
 //! where the output goes, how wide the terminal is or whether it has colours: that is the caller's to say.
 
+pub mod comparison;
 pub mod explain;
 pub mod html;
 pub mod json;
