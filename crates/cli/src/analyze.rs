@@ -80,7 +80,7 @@ pub(crate) struct Args {
     html: html::Args,
 
     /// Colour: auto, always or never
-    #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, default_value_t = Color::Auto)]
+    #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, hide_short_help = true, default_value_t = Color::Auto)]
     color: Color,
 }
 
