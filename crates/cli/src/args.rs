@@ -4,6 +4,8 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 #[cfg(target_os = "linux")]
 use crate::run;
+#[cfg(unix)]
+use crate::serve;
 use crate::{
     analyze, annotate, completions, explain, lab, link, live, man, plot, prove, relay, rules, simulate,
     sockets, whatif,
@@ -113,6 +115,10 @@ pub(crate) enum Verb {
     Whatif(whatif::Args),
     /// Watch an interface, and say what is wrong while it goes on
     Live(Box<live::Args>),
+    /// Keep reports and compare them, on a page in the browser
+    #[cfg(unix)]
+    #[command(long_about = serve::LONG_ABOUT)]
+    Serve(serve::Args),
     /// Show every TCP socket, its options, and what it waits for now
     #[command(long_about = sockets::LONG_ABOUT)]
     Sockets(sockets::Args),

@@ -51,7 +51,7 @@ impl Input {
             is_stream: size.is_none(),
             stop: stop.clone(),
             stopping: None,
-            progress: Rc::new(Progress::new(path, size)),
+            progress: Rc::new(Progress::new(path, size, stop.seen())),
         })
     }
 

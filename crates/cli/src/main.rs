@@ -32,6 +32,8 @@ mod relay;
 mod rules;
 #[cfg(target_os = "linux")]
 mod run;
+#[cfg(unix)]
+mod serve;
 mod simulate;
 mod sockets;
 mod stop;
@@ -60,6 +62,8 @@ fn main() -> ExitCode {
         Some(Verb::Lab(args)) => lab::run(args),
         Some(Verb::Link(args)) => link::run(args),
         Some(Verb::Live(args)) => live::run(args),
+        #[cfg(unix)]
+        Some(Verb::Serve(args)) => serve::run(args),
         #[cfg(target_os = "linux")]
         Some(Verb::Run(args)) => run::run(args),
         #[cfg(target_os = "linux")]

@@ -2,6 +2,8 @@
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use indicatif::{HumanCount, ProgressBar, ProgressStyle};
@@ -15,6 +17,18 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Time between two redraws.
 const REDRAW: Duration = Duration::from_millis(100);
 
+/// How far the reading of an input has come, for other threads.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    /// Bytes that the input has, as they are stored; 0 where that is not known.
+    pub(crate) size: AtomicU64,
+    /// Bytes of it that were read.
+    pub(crate) bytes: AtomicU64,
+    pub(crate) packets: AtomicU64,
+    /// How often it was begun to read.
+    pub(crate) passes: AtomicU64,
+}
+
 /// Bytes and packets of one input. indicatif itself shows nothing where standard error is no terminal.
 #[derive(Debug)]
 pub(crate) struct Progress {
@@ -26,10 +40,18 @@ pub(crate) struct Progress {
     started: Instant,
     redraw_at: Cell<Duration>,
     bar: RefCell<Option<ProgressBar>>,
+    /// Who looks on instead of a terminal.
+    seen: Option<Arc<Seen>>,
 }
 
 impl Progress {
-    pub(crate) fn new(path: &Path, size: Option<u64>) -> Self {
+    pub(crate) fn new(path: &Path, size: Option<u64>, seen: Option<Arc<Seen>>) -> Self {
+        if let Some(seen) = &seen {
+            seen.size.store(size.unwrap_or_default(), Ordering::Relaxed);
+            seen.bytes.store(0, Ordering::Relaxed);
+            seen.packets.store(0, Ordering::Relaxed);
+            seen.passes.fetch_add(1, Ordering::Relaxed);
+        }
         Self {
             name: plain(&complaint::name(path)).into_owned(),
             size,
@@ -38,6 +60,7 @@ impl Progress {
             started: Instant::now(),
             redraw_at: Cell::new(PATIENCE),
             bar: RefCell::default(),
+            seen,
         }
     }
 
@@ -49,10 +72,17 @@ impl Progress {
 
     pub(crate) fn set_packets(&self, packets: u64) {
         self.packets.set(packets);
+        if let Some(seen) = &self.seen {
+            seen.packets.store(packets, Ordering::Relaxed);
+        }
     }
 
     /// Redraws if it is time to.
     pub(crate) fn tick(&self) {
+        if let Some(seen) = &self.seen {
+            seen.bytes.store(self.bytes.get(), Ordering::Relaxed);
+            return;
+        }
         let elapsed = self.started.elapsed();
         if elapsed < self.redraw_at.get() {
             return;

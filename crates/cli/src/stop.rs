@@ -10,6 +10,8 @@ use signal_hook::{
     flag,
 };
 
+use crate::progress::Seen;
+
 /// What a shell reports for a program that SIGINT ended: 128 + 2.
 pub(crate) const INTERRUPTED: i32 = 130;
 
@@ -18,9 +20,21 @@ pub(crate) const INTERRUPTED: i32 = 130;
 pub(crate) struct Stop {
     requested: Arc<AtomicBool>,
     reading: Arc<AtomicBool>,
+    seen: Option<Arc<Seen>>,
 }
 
 impl Stop {
+    /// For an input that is read while others look on: they can stop it, and see how far it has come.
+    #[cfg(unix)]
+    pub(crate) fn watched(seen: Arc<Seen>) -> Self {
+        Self { seen: Some(seen), ..Self::default() }
+    }
+
+    /// Where the progress of reading goes, instead of the terminal.
+    pub(crate) fn seen(&self) -> Option<Arc<Seen>> {
+        self.seen.clone()
+    }
+
     /// Starts to listen. Where that fails, Ctrl-C keeps ending the program, so that nobody is locked in.
     pub(crate) fn on_ctrl_c() -> Self {
         let stop = Self::default();

@@ -3,7 +3,9 @@
 //! docs/report-format.md documents it field by field. Times are milliseconds as floating point numbers;
 //! `start_ms` and `time_ms` count from the capture's first packet.
 
-use serde::Serialize;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
 
 /// The format's name and version; a change that breaks readers raises the number.
 pub const FORMAT: &str = "tcpwhy-report/1";
@@ -112,8 +114,15 @@ impl Serialize for LedgerMs {
     }
 }
 
+impl<'de> Deserialize<'de> for LedgerMs {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let lines = BTreeMap::<String, f64>::deserialize(deserializer)?;
+        Ok(Self(Line::ALL.map(|line| lines.get(line.name()).copied().unwrap_or_default())))
+    }
+}
+
 /// Milliseconds, printed to the microsecond.
-#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Deserialize)]
 pub struct Ms(pub f64);
 
 impl Serialize for Ms {
@@ -146,7 +155,7 @@ pub struct Capture {
 }
 
 /// Transport protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
     /// TCP.
@@ -250,7 +259,7 @@ pub struct Connection {
 }
 
 /// How much a finding matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Information about the traffic or the capture.

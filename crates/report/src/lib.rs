@@ -4,6 +4,7 @@
 //! where the output goes, how wide the terminal is or whether it has colours: that is the caller's to say.
 
 pub mod annotate;
+pub mod comparison;
 pub mod csv;
 pub mod explain;
 pub mod html;

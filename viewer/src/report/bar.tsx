@@ -77,7 +77,7 @@ const THEMES: [Choice, string][] = [
   ["dark", "Dark"],
 ];
 
-function ThemeChoice() {
+export function ThemeChoice() {
   const { choice } = useTheme();
   return (
     <fieldset class="themes">

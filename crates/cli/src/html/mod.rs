@@ -74,20 +74,8 @@ impl Args {
     }
 
     fn page(&self, captures: usize, target: impl FnOnce() -> Result<Target>) -> Result<Page> {
-        let template = html::template::REPORT.context(WITHOUT)?;
-        Ok(Page {
-            template,
-            target: target()?,
-            limits: Limits::one_of(captures),
-            room: Limits::one_of(1),
-            budget: self.html_packets,
-            report: Writer::begin(Vec::new(), env!("CARGO_PKG_VERSION"))?,
-            captures: Vec::new(),
-            rules: BTreeSet::new(),
-            file: None,
-            next: 0,
-            left_out: 0,
-        })
+        let page = Page::new(captures, self.html_packets)?;
+        Ok(Page { target: Some(target()?), ..page })
     }
 
     /// The same where standard output is taken.
@@ -131,7 +119,8 @@ pub(crate) fn of_captures(page: Page, captures: &[(PathBuf, String)]) -> Result<
 /// A page on its way.
 pub(crate) struct Page {
     template: &'static str,
-    target: Target,
+    /// Where [`Page::finish`] writes it.
+    target: Option<Target>,
     /// For each capture, and what all together have left.
     limits: Limits,
     room: Limits,
@@ -149,9 +138,26 @@ pub(crate) struct Page {
 }
 
 impl Page {
+    /// The page of about so many captures with so many packets, for [`Page::write`].
+    pub(crate) fn new(captures: usize, packets: u64) -> Result<Self> {
+        Ok(Self {
+            template: html::template::REPORT.context(WITHOUT)?,
+            target: None,
+            limits: Limits::one_of(captures),
+            room: Limits::one_of(1),
+            budget: packets,
+            report: Writer::begin(Vec::new(), env!("CARGO_PKG_VERSION"))?,
+            captures: Vec::new(),
+            rules: BTreeSet::new(),
+            file: None,
+            next: 0,
+            left_out: 0,
+        })
+    }
+
     /// The file that it goes into, where that is held open.
     pub(crate) fn file(&self) -> Option<&File> {
-        self.target.file()
+        self.target.as_ref().and_then(Target::file)
     }
 
     /// The next file begins.
@@ -194,12 +200,33 @@ impl Page {
         Ok(())
     }
 
-    /// Looks for packets and writes the page; `hops` are the conversations that its captures show on two hops.
+    /// Writes the page to where the arguments say, and says so.
     pub(crate) fn finish(mut self, hops: Option<&Hops>, filter: Option<&Filter>, stop: &Stop) -> Result<()> {
-        if self.captures.is_empty() {
+        let Some(target) = self.target.take().filter(|_| !self.captures.is_empty()) else {
             // Why is said already, and a page of nothing would take the place of one with something.
             return Ok(());
+        };
+        let left_out = self.left_out;
+        let bytes = target.write(|out| self.write(hops, filter, stop, out))?;
+        if let Some(path) = target.path() {
+            let size = number::bytes(bytes).replace(GLUE, " ");
+            complaint::say(&format!("the page is {}, {size}: open it in a browser", path.display()));
         }
+        if left_out > 0 {
+            let left_out = number::count(left_out as u64);
+            complaint::say(&format!("the page has {MOST_CAPTURES} captures; {left_out} more are not in it"));
+        }
+        Ok(())
+    }
+
+    /// Looks for packets and writes the page; `hops` are the conversations that its captures show on two hops.
+    pub(crate) fn write(
+        mut self,
+        hops: Option<&Hops>,
+        filter: Option<&Filter>,
+        stop: &Stop,
+        mut out: &mut dyn io::Write,
+    ) -> io::Result<()> {
         let tables = tables::look_again(&mut self.captures, self.budget, filter, stop);
         let hops = hops.map(|hops| {
             let pairs = hops.pairs.iter().take(MOST_PAIRS).cloned().collect();
@@ -211,15 +238,6 @@ impl Page {
         let page = html::Page { format: html::FORMAT, captures: &captures, rules: &texts(&self.rules) };
         let report = self.report.end_with(hops.as_ref())?;
         let data = Data { report: &report, page: &page, tables: &tables };
-        let bytes = self.target.write(|out| html::write(out, self.template, &data))?;
-        if let Some(path) = self.target.path() {
-            let size = number::bytes(bytes).replace(GLUE, " ");
-            complaint::say(&format!("the page is {}, {size}: open it in a browser", path.display()));
-        }
-        if self.left_out > 0 {
-            let left_out = number::count(self.left_out as u64);
-            complaint::say(&format!("the page has {MOST_CAPTURES} captures; {left_out} more are not in it"));
-        }
-        Ok(())
+        html::write(&mut out, self.template, &data)
     }
 }

@@ -12,9 +12,11 @@ mod screen;
 mod sink;
 
 use std::fs::File;
+use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -114,6 +116,10 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, default_value_t = Color::Auto)]
     color: Color,
 
+    /// End when standard input does
+    #[arg(long, hide = true)]
+    until_input_ends: bool,
+
     /// Be the second process
     #[arg(long, hide = true, exclusive = true)]
     say_holders: bool,
@@ -132,6 +138,13 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let stop = Stop::on_signals();
     let limits = Limits { duration: args.duration, packets: args.count };
     let is_screen = !args.lines && args.format == ReportFormat::Terminal && screen::is_possible();
+    if args.until_input_ends {
+        let stop = stop.clone();
+        thread::spawn(move || {
+            let _ = io::copy(&mut io::stdin(), &mut io::sink());
+            stop.request();
+        });
+    }
     let running = capture::start(opened, limits, is_screen, &stop)?;
     stop.reading(true);
     let shown = if is_screen { screen::show(&running, args.color) } else { plain::show(&running, args) };

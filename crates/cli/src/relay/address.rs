@@ -11,7 +11,7 @@ pub(super) struct Target {
 }
 
 /// `8080` on this machine alone, `127.0.0.1:8080`, `[::1]:8080`.
-pub(super) fn listen(text: &str) -> Result<SocketAddr, String> {
+pub(crate) fn listen(text: &str) -> Result<SocketAddr, String> {
     if let Ok(port) = text.parse() {
         return Ok((Ipv4Addr::LOCALHOST, port).into());
     }

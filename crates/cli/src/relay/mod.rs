@@ -1,6 +1,6 @@
 //! `tcpwhy relay LISTEN TARGET`: a TCP relay that merges nothing, and what each side of it did.
 
-mod address;
+pub(crate) mod address;
 mod terminal;
 
 use std::io::{self, ErrorKind, Write};

@@ -14,6 +14,8 @@ mod quoted;
 #[cfg(unix)]
 mod relay;
 mod run;
+#[cfg(unix)]
+mod serve;
 #[cfg(target_os = "linux")]
 mod sockets;
 mod stream;
