@@ -5,7 +5,7 @@ mod samples;
 use std::io::{self, Write};
 
 use samples::{Crowd, Sample, connection, finding};
-use tcpwhy_diagnose::report::{Blamed, Line, Ms, Severity, Source};
+use tcpwhy_diagnose::report::{Blamed, Finding, Line, Ms, Severity, Source};
 use tcpwhy_report::plain::plain;
 use tcpwhy_report::terminal::{self, Options};
 use unicode_width::UnicodeWidthStr;
@@ -98,6 +98,20 @@ fn a_crowd_is_summed() {
     assert!(text.contains("And 2,995 more connections: "), "{text}");
     let shown: Vec<_> = text.lines().filter(|line| line.starts_with('#')).map(|line| &line[..5]).collect();
     assert_eq!(shown, ["#2917", "#2817", "#2717", "#2617", "#2517"]);
+}
+
+/// Findings are counted by connections: both sides of one may have the same fault.
+#[test]
+fn two_findings_of_one_connection_are_one_connection() {
+    let only = connection(0, "a.1", "b.2", &[(Line::DelayedAck, 700.0), (Line::ServerApp, 300.0)]);
+    let of = |side, address, ms| {
+        let finding = finding("nagle-delayed-ack", Some(0), side, Some(address));
+        Finding { cost_ms: Ms(ms), ..finding }
+    };
+    let both = vec![of(Blamed::Client, "a.1", 300.0), of(Blamed::Server, "b.2", 400.0)];
+    let words = verdict(&Sample::new("x", "pcap", vec![only], both));
+    assert!(words.starts_with("✖ The server b.2 makes this connection wait 400 ms of 1.00 s (40 %)."), "{words}");
+    assert!(words.ends_with("Also: nagle-delayed-ack again (300 ms)."), "{words}");
 }
 
 #[test]

@@ -26,8 +26,12 @@ pub(super) struct Rest {
 pub(super) struct RuleTotal {
     pub(super) rule: &'static str,
     pub(super) severity: Severity,
-    /// Findings: one a connection.
+    /// Findings; more than one of a connection where each of its sides has one.
     pub(super) findings: u64,
+    /// Connections that have one of their own.
+    pub(super) connections: u64,
+    /// The last of these.
+    latest: Option<u64>,
     pub(super) cost_ms: f64,
     /// The one that cost most.
     pub(super) worst: Finding,
@@ -153,6 +157,8 @@ impl Survey {
                 rule: finding.rule,
                 severity: finding.severity,
                 findings: 1,
+                connections: u64::from(finding.connection.is_some()),
+                latest: finding.connection,
                 cost_ms,
                 worst: finding.clone(),
                 worst_of_ms: duration_ms,
@@ -160,6 +166,10 @@ impl Survey {
             return;
         };
         total.findings += 1;
+        if finding.connection.is_some() && finding.connection != total.latest {
+            total.connections += 1;
+            total.latest = finding.connection;
+        }
         total.cost_ms += cost_ms;
         total.severity = total.severity.max(finding.severity);
         if cost_ms > total.worst.cost_ms.0 {

@@ -95,10 +95,10 @@ fn problem_verdict(survey: &Survey, total: &RuleTotal) -> Verdict {
     let told = sentence(&plain(&worst.summary));
     let (head, detail) = if total.cost_ms <= 0.0 {
         (told, String::new())
-    } else if total.findings > 1 {
+    } else if total.connections > 1 {
         let wait = format!(
             "{} of {} lose {} to {}.",
-            number::count(total.findings),
+            number::count(total.connections),
             number::plural(survey.connections, "connection"),
             number::duration(total.cost_ms),
             total.rule
@@ -167,7 +167,16 @@ fn also(survey: &Survey, first: &RuleTotal) -> String {
         .take(AT_MOST)
         .map(|total| format!("{} ({})", total.rule, number::duration(total.cost_ms)))
         .collect();
+    let others: Vec<String> = again(first).into_iter().chain(others).collect();
     if others.is_empty() { String::new() } else { format!("Also: {}.", others.join(", ")) }
+}
+
+/// The other findings of the rule, where the verdict speaks of one: those of a connection's other side, say.
+fn again(total: &RuleTotal) -> Option<String> {
+    let rest = total.cost_ms - total.worst.cost_ms.0;
+    let is_told_of_one = total.connections < 2 && total.findings > 1;
+    let is_much = rest > WORTH_A_WORD * total.worst.cost_ms.0;
+    (is_told_of_one && is_much).then(|| format!("{} again ({})", total.rule, number::duration(rest)))
 }
 
 /// A program takes the time. TCP is innocent only if nothing else costs much.
@@ -185,8 +194,8 @@ fn program_verdict(survey: &Survey, total: &RuleTotal) -> Verdict {
         (false, _) => "The longest wait is for a program",
     };
     let time = number::duration(total.cost_ms);
-    let head = if total.findings > 1 {
-        let connections = number::count(total.findings);
+    let head = if total.connections > 1 {
+        let connections = number::count(total.connections);
         format!("{lead}: {program}{address} {spoken} for {time}, over {connections} connections.")
     } else {
         let on = worst
