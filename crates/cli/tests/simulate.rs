@@ -190,7 +190,7 @@ fn mistakes_are_said_in_one_line_with_a_remedy() {
         (&["simulate", "none.toml"], "none.toml: "),
         (&["simulate", &typo], "line 2: unknown field `stak`, expected"),
         (&["simulate", "dsl-1998", "--variant", "early"], "at once, late"),
-        (&["simulate", "dsl-1998-table", "--keep", "x"], "--keep and --plot need"),
+        (&["simulate", "dsl-1998-table", "--keep", "x"], "--keep, --plot and --html need"),
         (&["simulate", "dsl-1998", "--max-time", "100000s"], "more than a day"),
         (&["simulate", &hostile], "line 1"),
     ] {
