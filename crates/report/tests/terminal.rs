@@ -110,7 +110,10 @@ fn two_findings_of_one_connection_are_one_connection() {
     };
     let both = vec![of(Blamed::Client, "a.1", 300.0), of(Blamed::Server, "b.2", 400.0)];
     let words = verdict(&Sample::new("x", "pcap", vec![only], both));
-    assert!(words.starts_with("✖ The server b.2 makes this connection wait 400 ms of 1.00 s (40 %)."), "{words}");
+    assert!(
+        words.starts_with("✖ The server b.2 makes this connection wait 400 ms of 1.00 s (40 %)."),
+        "{words}"
+    );
     assert!(words.ends_with("Also: nagle-delayed-ack again (300 ms)."), "{words}");
 }
 
