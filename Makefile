@@ -56,33 +56,38 @@ fuzz: ## Fuzz each target for SECONDS_EACH (60); needs cargo-fuzz and a nightly 
 		cargo +nightly fuzz run "$$target" -- -max_total_time=$${SECONDS_EACH:-60} || exit 1; \
 	done
 
-# The pages are embedded in the binary. Without a Node to build them, the binary is built without them.
+# The pages are embedded in the binary. Where Node or the packages that build them cannot be had, it is built without them.
+PACKAGES := viewer/node_modules/.package-lock.json
 viewer: ## The pages of --html and serve, viewer/dist
-	@if scripts/node true; then $(MAKE) --no-print-directory viewer/dist/serve.html; else \
+	@if scripts/node true && $(MAKE) --no-print-directory $(PACKAGES); then \
+		$(MAKE) --no-print-directory viewer/dist/serve.html; else \
 		printf '\n*** tcpwhy is built WITHOUT the interactive page (--html, serve). ***\n\n' >&2; fi
 
 VIEWER_SOURCES := docs/report.schema.json $(shell find viewer \( -name node_modules -o -name .node -o -name dist \
 	-o -name generated -o -name tests -o -name test-results \) -prune -o -type f -print)
 
-viewer/node_modules/.package-lock.json: viewer/package-lock.json
+$(PACKAGES): viewer/package-lock.json
 	cd viewer && ../scripts/node npm ci --no-fund --no-audit
 	@touch $@
 
 # serve.html is the last that the build writes.
-viewer/dist/serve.html: viewer/node_modules/.package-lock.json $(VIEWER_SOURCES)
+viewer/dist/serve.html: $(PACKAGES) $(VIEWER_SOURCES)
 	cd viewer && ../scripts/node npm run build
 
-viewer-lint: viewer/node_modules/.package-lock.json
-	cd viewer && ../scripts/node npm run check
+WITHOUT_PACKAGES = [ ! -e $(PACKAGES) ] && echo "SKIPPED $@: viewer/ has no packages" >&2
+
+viewer-lint: viewer
+	@$(WITHOUT_PACKAGES) || { cd viewer && ../scripts/node npm run check; }
 
 # The pages that it opens are written by the debug binary that the unit tests use: built with the same features, it is
 # not built twice. TCPWHY=PATH takes another one.
-viewer-test: toolchain viewer viewer/node_modules/.package-lock.json ## The page's own tests, in a browser too (Chromium)
-	cd viewer && ../scripts/node npm test
+viewer-test: toolchain viewer ## The page's own tests, in a browser too (Chromium)
 	@scripts/need optional chromium chromium
 	@scripts/need optional pdftotext poppler-utils
+	@$(WITHOUT_PACKAGES) || { cd viewer && ../scripts/node npm test; }
 	@[ -n "$(TCPWHY)" ] || $(CARGO) test $(LOCKED) --workspace --no-run
-	cd viewer && TCPWHY=$(abspath $(or $(TCPWHY),$(TARGET)/debug/tcpwhy)) ../scripts/node npm run test:browser
+	@$(WITHOUT_PACKAGES) || { cd viewer && \
+		TCPWHY=$(abspath $(or $(TCPWHY),$(TARGET)/debug/tcpwhy)) ../scripts/node npm run test:browser; }
 
 bench: build tools ## Generate the benchmark captures and time tcpwhy beside tshark, tcptrace and tcpdump
 	$(CARGO) run --release $(LOCKED) -p tcpwhy-benches
