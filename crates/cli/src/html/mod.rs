@@ -90,6 +90,16 @@ impl Args {
         self.html.as_deref().map(|path| self.page(1, || Target::held(path))).transpose()
     }
 
+    /// Refuses to write the page over what else is written, packets or calls.
+    pub(crate) fn apart_from(&self, other: Option<&Path>) -> Result<()> {
+        match &self.html {
+            Some(page) if Some(page.as_path()) == other => {
+                bail!("{} cannot be both: give the page a name of its own", page.display())
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn refuse_stdout(&self) -> Result<()> {
         if self.is_stdout() {
             bail!("--html - is for captures: name a file here");

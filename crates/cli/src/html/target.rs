@@ -1,15 +1,18 @@
 //! Where the page is written.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::io::{self, BufWriter, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 
 use crate::output;
 
 /// Bytes written at once.
 const BUFFER: usize = 1 << 20;
+
+/// What a page begins with.
+const BEGINNING: &[u8] = b"<!doctype html";
 
 /// Names tried for the file beside: those of processes that were killed may be taken.
 const MOST_TRIED: u32 = 100;
@@ -32,12 +35,14 @@ enum Kind {
 impl Target {
     /// The target that is called so; `-` is standard output. Fails where a page could not be written.
     pub(super) fn new(path: &Path) -> Result<Self> {
+        refuse_what_is_no_page(path)?;
         let kind = if path == Path::new("-") { Ok(Kind::Stdout) } else { Kind::of(path) };
         Ok(Self { path: path.to_owned(), kind: kind.with_context(|| unwritten(path))? })
     }
 
     /// The same for who will lose the right to write there: a file that is opened now. It is not replaced but written anew.
     pub(super) fn held(path: &Path) -> Result<Self> {
+        refuse_what_is_no_page(path)?;
         let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
         let file = file.with_context(|| unwritten(path))?;
         Ok(Self { path: path.to_owned(), kind: Kind::Open(file) })
@@ -81,6 +86,20 @@ impl Kind {
         beside(&target).map(drop)?;
         Ok(Self::File(target))
     }
+}
+
+/// Whoever names a capture, or a text of their own, has made a mistake that would cost it.
+fn refuse_what_is_no_page(path: &Path) -> Result<()> {
+    let mut start = Vec::new();
+    if path.is_file()
+        && let Ok(file) = File::open(path)
+    {
+        file.take(BEGINNING.len() as u64).read_to_end(&mut start).with_context(|| unwritten(path))?;
+    }
+    if !start.is_empty() && !start.eq_ignore_ascii_case(BEGINNING) {
+        bail!("{} is there, and is no page: write to another file, or remove it", path.display());
+    }
+    Ok(())
 }
 
 fn unwritten(path: &Path) -> String {

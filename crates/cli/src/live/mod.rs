@@ -129,6 +129,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if args.say_holders {
         return holders::run();
     }
+    args.html.apart_from(args.write.as_deref())?;
     let page = args.html.begin_held()?;
     if let Some(file) = page.as_ref().and_then(Page::file) {
         open::hand_over(file, privileges::heir()).context("the page cannot be given to its reader")?;

@@ -146,6 +146,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    args.html.apart_from(args.record.as_deref())?;
+    args.html.apart_from(args.output.as_deref())?;
     // Made now: once the command has run it would be too late to say that there is no such folder.
     let file = args
         .output

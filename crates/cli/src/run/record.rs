@@ -94,6 +94,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             "junit needs to know what fails: save with -o x.pcapng, then tcpwhy x.pcapng --format junit --fail-on RULE"
         );
     }
+    args.html.apart_from(args.output.as_deref())?;
     let destination = args.output.as_deref().map(Destination::open).transpose()?;
     let page = args.html.begin_in_file(1)?;
     let stop = Arc::new(AtomicBool::new(false));

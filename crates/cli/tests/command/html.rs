@@ -317,6 +317,27 @@ fn a_page_that_cannot_be_written_is_one_clear_error() {
     assert_eq!(left, ["slow.pcap"], "nothing is left behind");
 }
 
+/// Two names mixed up, and the capture would be gone.
+#[test]
+fn only_a_page_is_replaced() {
+    let desk = Desk::new();
+    desk.file("slow.pcap", &write_write_read());
+    desk.file("empty.html", b"");
+    let ran = desk.run(&["--html", "slow.pcap", "slow.pcap"]);
+    if !is_there(&ran) {
+        return;
+    }
+    let said = "tcpwhy: slow.pcap is there, and is no page: write to another file, or remove it\n";
+    assert_eq!((ran.status, ran.stdout.as_str(), ran.stderr.as_str()), (Some(2), "", said));
+    assert_eq!(fs::read(desk.path().join("slow.pcap")).expect("the capture"), write_write_read());
+    assert_eq!(desk.run(&["--html", "empty.html", "slow.pcap"]).status, Some(0));
+    if cfg!(target_os = "linux") {
+        let ran = desk.run(&["run", "--record", "both.html", "--html", "both.html", "--", "true"]);
+        assert_eq!(ran.stderr, "tcpwhy: both.html cannot be both: give the page a name of its own\n");
+        assert!(!desk.path().join("both.html").exists());
+    }
+}
+
 #[test]
 fn standard_output_has_the_page_alone_and_a_page_is_replaced_whole() {
     let desk = Desk::new();
@@ -331,7 +352,7 @@ fn standard_output_has_the_page_alone_and_a_page_is_replaced_whole() {
         ran.stderr
     );
     let streamed = Page::of(ran.stdout);
-    desk.file("page.html", &[b'x'; 3_000_000]);
+    desk.file("page.html", &[b"<!DOCTYPE html>".as_slice(), &[b'x'; 3_000_000]].concat());
     let Some((_, written)) = page(&desk, &["slow.pcap"]) else { return };
     assert_eq!(written.html, streamed.html);
     // Where nothing can be read there is nothing to put into its place.
