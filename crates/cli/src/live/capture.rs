@@ -28,6 +28,8 @@ const BETWEEN_LOOKS: u32 = 256;
 /// Time between two looks at the kernel's counters.
 const SECOND: Duration = Duration::from_secs(1);
 
+const GONE: &str = "the interface is gone";
+
 /// When a capture ends by itself.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Limits {
@@ -81,8 +83,8 @@ pub(super) fn start(opened: Opened, limits: Limits, keep: bool, stop: &Stop) -> 
         filter => format!("live on {interface}, {filter}"),
     };
     let sink = Sink::new(name, snaplen, writer, keep);
-    let (name, index) = (interface.clone(), interface::index(&interface));
-    let mut capture = Capture { ring, name, index, sink, limits, stop: stop.clone(), asked };
+    let index = interface::index(&interface);
+    let mut capture = Capture { ring, index, sink, limits, stop: stop.clone(), asked };
     let capture = move || {
         // Dropped at the end, which whoever waits for it notices.
         let _end: Sender<()> = end;
@@ -135,8 +137,7 @@ impl Running {
 /// The capture's own thread.
 struct Capture {
     ring: Ring,
-    /// The interface's name, or `any`, and its index, which `any` has none of.
-    name: String,
+    /// The interface's index, which `any` has none of.
     index: Option<u32>,
     sink: Sink,
     limits: Limits,
@@ -158,6 +159,7 @@ impl Capture {
                 last_look = now;
                 let statistics = self.ring.statistics()?;
                 self.sink.each_second(statistics)?;
+                ensure!(!self.is_gone(), GONE);
             }
             self.answer();
             match self.burst()? {
@@ -183,17 +185,21 @@ impl Capture {
     }
 
     /// Waits for a packet. An interface that goes down may come up again, and the socket with it; one that is gone does
-    /// not.
+    /// not. The kernel tells the socket only that it went down, which it does first: it may be gone a moment later.
     fn wait(&mut self, time: Duration) -> Result<()> {
         match self.ring.wait(time) {
             Err(error) if error.kind() == io::ErrorKind::NetworkDown => {
-                let now = interface::index(&self.name);
-                ensure!(now.is_some() && now == self.index, "the interface is gone");
+                ensure!(!self.is_gone(), GONE);
                 self.sink.downs += 1;
             }
             waited => drop(waited?),
         }
         Ok(())
+    }
+
+    /// Whether nothing has the interface's index any more: its name may change.
+    fn is_gone(&self) -> bool {
+        self.index.is_some_and(|index| interface::name(index).is_none())
     }
 
     /// Takes what was in the ring when the end came: no more than it holds, since more may come all the time.
