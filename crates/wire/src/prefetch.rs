@@ -1,4 +1,4 @@
-//! The one place with unsafe code: a hint to the processor's cache.
+//! This crate's one place with unsafe code: a hint to the processor's cache.
 //!
 //! A capture with a million connections touches a cold cache line for every packet. Asking for the lines of
 //! a batch of packets before working on the first one hides most of that wait (ARCHITECTURE.md has the
