@@ -66,7 +66,7 @@ pub(super) struct Running {
     pub(super) filter: String,
     /// The programs at the ends of its connections.
     pub(super) names: Names,
-    _looking: Option<Looking>,
+    looking: Option<Looking>,
     questions: Sender<Question>,
     ended: Receiver<()>,
     thread: JoinHandle<(Progress, Result<()>)>,
@@ -93,7 +93,7 @@ pub(super) fn start(opened: Opened, limits: Limits, keep: bool, stop: &Stop) -> 
         capture.sink.finish(statistics, result)
     };
     let thread = thread::Builder::new().name("capture".to_owned()).spawn(capture)?;
-    Ok(Running { interface, filter, names, _looking: looking, questions, ended, thread })
+    Ok(Running { interface, filter, names, looking, questions, ended, thread })
 }
 
 impl Running {
@@ -112,6 +112,13 @@ impl Running {
         answered.recv().map_err(|_| ended())?
     }
 
+    /// Has the names looked up now, of those who came after the last look.
+    pub(super) fn look_for_names(&self) {
+        if let Some(looking) = &self.looking {
+            looking.look();
+        }
+    }
+
     /// Waits for the end, but no longer than `time`; whether it has come.
     pub(super) fn wait(&self, time: Duration) -> bool {
         !matches!(self.ended.recv_timeout(time), Err(RecvTimeoutError::Timeout))
@@ -119,6 +126,8 @@ impl Running {
 
     /// The result, once the capture has ended; and why it ended, if nobody had asked for it.
     pub(super) fn end(self) -> Result<(Diagnosis, Option<Error>)> {
+        // Before their sockets are gone.
+        self.look_for_names();
         let ended = self.thread.join().map_err(|_| anyhow!("the capture broke off"))?;
         let (mut progress, result) = ended;
         let reason = result.err();

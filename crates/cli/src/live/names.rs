@@ -21,6 +21,8 @@ const SECOND: Duration = Duration::from_secs(1);
 /// A look reads every descriptor of the machine, some 1 µs each. Where that takes long, looks are this many times as far
 /// apart as they take.
 const REST: u32 = 20;
+/// Longest time that somebody waits for a look: many times what one takes, unless the machine is very busy.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// Ends that are remembered after their sockets have gone: each kept connection's two, and as many again.
 const MOST: usize = 80_000;
 
@@ -48,13 +50,24 @@ struct Known {
 
 /// Looks again and again until it is dropped, and the second process has ended with it.
 pub(super) struct Looking {
-    stop: Option<Sender<()>>,
+    /// Who asks for a look sends what is dropped when it is done.
+    ask: Option<Sender<Sender<()>>>,
     thread: Option<JoinHandle<()>>,
+}
+
+impl Looking {
+    /// Has a look made now and waits for it, but no longer than [`PATIENCE`].
+    pub(super) fn look(&self) {
+        let (asking, looked) = mpsc::channel();
+        if self.ask.as_ref().is_some_and(|ask| ask.send(asking).is_ok()) {
+            let _ = looked.recv_timeout(PATIENCE);
+        }
+    }
 }
 
 impl Drop for Looking {
     fn drop(&mut self) {
-        drop(self.stop.take());
+        drop(self.ask.take());
         // It took nothing with it if it panicked.
         let _ = self.thread.take().map(JoinHandle::join);
     }
@@ -63,23 +76,26 @@ impl Drop for Looking {
 impl Names {
     /// Looks at once, and from then on each second on a thread of its own, in the calling thread's network namespace.
     pub(super) fn follow(&self, mut holders: Holders) -> io::Result<Looking> {
-        let (stop, stopped) = mpsc::channel();
+        let (ask, asked) = mpsc::channel();
         let names = self.clone();
         let look = move || {
+            let mut asking: Option<Sender<()>> = None;
             loop {
                 let start = Instant::now();
                 // Without the second process, what is known stays.
                 let Ok(programs) = holders.look() else { break };
                 names.learn(sockets(), &programs, interface::addresses().unwrap_or_default());
-                let rest = SECOND.max(start.elapsed() * REST);
-                if stopped.recv_timeout(rest) != Err(RecvTimeoutError::Timeout) {
-                    break;
+                drop(asking.take());
+                match asked.recv_timeout(SECOND.max(start.elapsed() * REST)) {
+                    Ok(one) => asking = Some(one),
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => break,
                 }
             }
             holders.end();
         };
         let thread = thread::Builder::new().name("names".to_owned()).spawn(look)?;
-        Ok(Looking { stop: Some(stop), thread: Some(thread) })
+        Ok(Looking { ask: Some(ask), thread: Some(thread) })
     }
 
     fn learn(&self, sockets: Vec<(Key, u64)>, programs: &HashMap<u64, Program>, addresses: HashSet<IpAddr>) {

@@ -1,8 +1,10 @@
 //! A line for each finding, as it appears: what is shown where no screen is.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
+use tcpwhy_diagnose::detectors::counted;
 use tcpwhy_diagnose::report::Severity;
 use tcpwhy_report::number;
 use tcpwhy_report::plain::plain;
@@ -14,6 +16,8 @@ use super::names::{self, Names};
 use crate::args::ReportFormat;
 use crate::{complaint, output};
 
+/// Lines of one rule at a time: a server that answers each of a thousand connections late is one story.
+const MOST_OF_A_RULE: u64 = 5;
 /// Time between two looks.
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -35,13 +39,32 @@ pub(super) fn show(running: &Running, args: &Args) -> io::Result<()> {
             continue;
         }
         let mut out = output::stdout();
-        for news in announced.new_in(&progress.diagnosis()) {
-            writeln!(out, "{}", line(start.elapsed(), &news, &running.names))?;
+        let news = announced.new_in(&progress.diagnosis());
+        if !news.is_empty() {
+            running.look_for_names();
         }
+        tell(&mut out, start.elapsed(), &news, &running.names)?;
         out.flush()?;
     }
     if args.format == ReportFormat::Terminal && announced.any() {
         writeln!(io::stdout())?;
+    }
+    Ok(())
+}
+
+/// A line for each, and of too many of one rule how many more they are.
+fn tell(out: &mut impl Write, since: Duration, news: &[News], names: &Names) -> io::Result<()> {
+    let mut of_rule: BTreeMap<&str, u64> = BTreeMap::new();
+    for news in news {
+        let told = of_rule.entry(news.finding.rule).or_default();
+        *told += 1;
+        if *told <= MOST_OF_A_RULE {
+            writeln!(out, "{}", line(since, news, names))?;
+        }
+    }
+    for (rule, told) in of_rule.into_iter().filter(|(_, told)| *told > MOST_OF_A_RULE) {
+        let more = counted(told - MOST_OF_A_RULE, "more connection");
+        writeln!(out, "{:>7}  … {rule}  on {more}", instant(since))?;
     }
     Ok(())
 }
@@ -58,6 +81,47 @@ fn line(since: Duration, news: &News, names: &Names) -> String {
             format!("{} → {}{programs}", plain(&connection.client), plain(&connection.server))
         },
     );
-    let since = number::duration(since.as_secs_f64().round() * 1e3).replace('\u{a0}', " ");
-    format!("{since:>7}  {sign} {}  {whose}: {}", finding.rule, plain(&finding.summary))
+    format!("{:>7}  {sign} {}  {whose}: {}", instant(since), finding.rule, plain(&finding.summary))
+}
+
+/// To the second: looks are a second apart.
+fn instant(since: Duration) -> String {
+    number::duration(since.as_secs_f64().round() * 1e3).replace('\u{a0}', " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use tcpwhy_diagnose::report::{Blame, Blamed, Finding, Ms};
+
+    use super::*;
+
+    fn news(rule: &'static str) -> News {
+        let finding = Finding {
+            rule,
+            severity: Severity::Advice,
+            connection: None,
+            blame: Blame { side: Blamed::Server, address: None },
+            count: 1,
+            cost_ms: Ms(20.0),
+            worst_ms: Ms(20.0),
+            confidence: 0.9,
+            summary: "Slow.".to_owned(),
+            evidence: Vec::new(),
+            fixes: Vec::new(),
+        };
+        News { finding, connection: None }
+    }
+
+    #[test]
+    fn many_of_one_rule_are_counted() {
+        let mut many: Vec<News> = (0..7).map(|_| news("slow-server")).collect();
+        many.push(news("syn-retry"));
+        let mut out = Vec::new();
+        tell(&mut out, Duration::from_secs(2), &many, &Names::default()).expect("memory");
+        let said = String::from_utf8(out).expect("UTF-8");
+        let lines: Vec<&str> = said.lines().collect();
+        assert_eq!(lines.len(), 7, "{said}");
+        assert_eq!(lines[5], " 2.00 s  ▲ syn-retry  the capture: Slow.");
+        assert_eq!(lines[6], " 2.00 s  … slow-server  on 2 more connections");
+    }
 }

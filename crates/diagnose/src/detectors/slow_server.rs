@@ -121,7 +121,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         cost_ms: ms(work.total),
         worst_ms: ms(work.worst),
         confidence: confidence(subject, work),
-        summary: subject.text(|| summary(subject, work, most.cause == Cause::ProgramPause)),
+        summary: subject.text(|| summary(subject, work, &tallies)),
         evidence: evidence(subject, most),
         fixes: subject.fixes(|| fixes(subject)),
     });
@@ -138,7 +138,9 @@ fn confidence(subject: &Subject<'_>, work: Work) -> f64 {
     }
 }
 
-fn summary(subject: &Subject<'_>, work: Work, within: bool) -> String {
+fn summary(subject: &Subject<'_>, work: Work, tallies: &[Tally]) -> String {
+    let longest = tallies.iter().max_by_key(|tally| tally.total);
+    let is_within = longest.is_some_and(|tally| tally.cause == Cause::ProgramPause);
     let answers = match (work.count, work.answers) {
         (1, 1) => "its only answer".to_owned(),
         (1, all) => format!("one of its {all} answers"),
@@ -146,13 +148,16 @@ fn summary(subject: &Subject<'_>, work: Work, within: bool) -> String {
         (count, all) => format!("each of {count} of its {all} answers"),
     };
     let average = if work.count == 1 { "" } else { " on average" };
-    let within = if within { ", most of it between their first part and their last" } else { "" };
+    // An answer with pauses may have taken longer than any of its waits.
+    let at_a_time = if tallies.len() > 1 || is_within { " at a time" } else { "" };
+    let worst =
+        if work.count == 1 { String::new() } else { format!(" ({}{at_a_time} at most)", human(work.worst)) };
+    let within = if is_within { ", most of it between their first part and their last" } else { "" };
     format!(
-        "The program of {} took {}{average} for {answers}{within} ({} at most): {} of the {} that exchanges took \
+        "The program of {} took {}{average} for {answers}{within}{worst}: {} of the {} that exchanges took \
          ({}). TCP is innocent of that time: nothing was on its way and nothing was held back.",
         subject.who(1 - subject.client()),
         human(work.mean),
-        human(work.worst),
         human(work.total),
         human(work.exchanges),
         percent(work.total.min(work.exchanges), work.exchanges),

@@ -35,6 +35,8 @@ pub(super) struct RuleTotal {
     pub(super) cost_ms: f64,
     /// The one that cost most.
     pub(super) worst: Finding,
+    /// Whether all blame the same end.
+    pub(super) blames_one: bool,
     /// Duration of its connection, ms; 0 for a finding about several.
     pub(super) worst_of_ms: f64,
 }
@@ -161,11 +163,13 @@ impl Survey {
                 latest: finding.connection,
                 cost_ms,
                 worst: finding.clone(),
+                blames_one: true,
                 worst_of_ms: duration_ms,
             });
             return;
         };
         total.findings += 1;
+        total.blames_one &= finding.blame == total.worst.blame;
         if finding.connection.is_some() && finding.connection != total.latest {
             total.connections += 1;
             total.latest = finding.connection;

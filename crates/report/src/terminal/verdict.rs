@@ -182,9 +182,9 @@ fn again(total: &RuleTotal) -> Option<String> {
 /// A program takes the time. TCP is innocent only if nothing else costs much.
 fn program_verdict(survey: &Survey, total: &RuleTotal) -> Verdict {
     let worst = &total.worst;
-    let (program, spoken) = match worst.blame.side {
-        Blamed::Client => ("the client's program", "had nothing to say yet"),
-        _ => ("the server's program", "had not answered yet"),
+    let (side, spoken) = match worst.blame.side {
+        Blamed::Client => ("client", "had nothing to say yet"),
+        _ => ("server", "had not answered yet"),
     };
     let address = worst.blame.address.as_deref().map_or(String::new(), |a| format!(" ({})", name(a)));
     let others = also(survey, total);
@@ -195,15 +195,21 @@ fn program_verdict(survey: &Survey, total: &RuleTotal) -> Verdict {
     };
     let time = number::duration(total.cost_ms);
     let head = if total.connections > 1 {
-        let connections = number::count(total.connections);
-        format!("{lead}: {program}{address} {spoken} for {time}, over {connections} connections.")
+        let over = format!("{spoken} for {time}, over {} connections", number::count(total.connections));
+        if total.blames_one {
+            format!("{lead}: the {side}'s program{address} {over}.")
+        } else {
+            let longest = number::duration(worst.cost_ms.0);
+            let which = worst.connection.map_or(String::new(), |id| format!(" on #{id}"));
+            format!("{lead}: programs of several {side}s {over}; the longest{address}{which}, for {longest}.")
+        }
     } else {
         let on = worst
             .connection
             .filter(|_| survey.connections > 1)
             .map_or(String::new(), |id| format!(" on #{id}"));
         let of = share_of(total.cost_ms, total.worst_of_ms);
-        format!("{lead}: for {time}{of} {program}{address} {spoken}{on}.")
+        format!("{lead}: for {time}{of} the {side}'s program{address} {spoken}{on}.")
     };
     Verdict {
         sign: mark(total.severity),
