@@ -6,6 +6,7 @@ use super::subject::{Subject, human, percent};
 use crate::diagnosis::ms;
 use crate::flow::fact::End;
 use crate::flow::held::Sizes;
+use crate::flow::release::STREAM_RUN;
 use crate::report::{Evidence, Finding, Severity};
 
 rule! {
@@ -22,7 +23,9 @@ rule! {
     /// A hold as in `nagle-delayed-ack` and `nagle-hold`, but not in a stream of updates: the pieces belong to
     /// requests or answers, at most every second segment is held, or fewer than three go out in a row before
     /// the other side speaks. Reported from 10 ms in all on, and only if that is at least 5 % of the time
-    /// spent in exchanges (1 % of the connection's life where there are none).
+    /// spent in exchanges (1 % of the connection's life where there are none). Packets do not say where a message
+    /// ends: where what waited is as long as what it waited for, and not there in each exchange, or where that side
+    /// also sends what nobody answers, the finding names both readings, a message in pieces or several in a row.
     ///
     /// ## What to do
     /// Hand the whole message to TCP at once: copy the pieces into one buffer, or give them all to one
@@ -54,7 +57,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             worst_ms: ms(tally.worst()[0].length),
             confidence: holds.confidence(),
             summary: summary(subject, end, &holds),
-            evidence: evidence(subject, &holds),
+            evidence: evidence(subject, end, &holds),
             fixes: fixes(subject, end, &holds),
         });
     }
@@ -71,10 +74,14 @@ fn summary(subject: &Subject<'_>, end: End, holds: &Holds<'_>) -> String {
         (true, false) => "nagle-hold shows",
         (false, _) => "nagle-delayed-ack shows",
     };
+    let (habit, rest) = match may_be_whole(subject, end, holds) {
+        true => (format!("several {message} in a row, or one in pieces"), "the next"),
+        false => (format!("{message} in pieces"), "the rest"),
+    };
     format!(
-        "The program of {} writes {message} in pieces: {} went out alone and the rest, {}, had to wait for the \
-         ACK, {} ({} on average). These {} ({} of the connection's life) are the same that {mechanism}: there is \
-         the mechanism, here its cause.",
+        "The program of {} writes {habit}: {} went out alone and {rest}, {}, had to wait for the ACK, {} ({} on \
+         average). These {} ({} of the connection's life) are the same that {mechanism}: there is the mechanism, \
+         here its cause.",
         subject.who(end),
         bytes(holds.held.first),
         bytes(holds.held.rest),
@@ -83,6 +90,14 @@ fn summary(subject: &Subject<'_>, end: End, holds: &Holds<'_>) -> String {
         human(holds.tally.total),
         percent(holds.tally.total, subject.duration()),
     )
+}
+
+/// Whether what waited may have been a message of its own: it is as long as what it waited for, and not there in each
+/// exchange, or other messages went unanswered, too.
+fn may_be_whole(subject: &Subject<'_>, end: End, holds: &Holds<'_>) -> bool {
+    let exchanges = &subject.connection.exchanges;
+    let in_each = exchanges.is_request_response() && holds.tally.count >= exchanges.number();
+    (holds.held.first == holds.held.rest && !in_each) || subject.half(end).run_longest >= STREAM_RUN
 }
 
 fn how_often(subject: &Subject<'_>, count: u64) -> String {
@@ -105,14 +120,20 @@ fn bytes(sizes: Sizes) -> String {
     }
 }
 
-fn evidence(subject: &Subject<'_>, holds: &Holds<'_>) -> Vec<Evidence> {
-    subject.evidence(holds.tally, |_| {
-        [
-            "the first piece of a message leaves".to_owned(),
-            "its ACK, without data: the other program is still waiting for the rest".to_owned(),
-            "the rest leaves at once".to_owned(),
-        ]
-    })
+fn evidence(subject: &Subject<'_>, end: End, holds: &Holds<'_>) -> Vec<Evidence> {
+    let told = match may_be_whole(subject, end, holds) {
+        true => [
+            "a small message or the first piece of one leaves",
+            "its ACK, without data",
+            "the next leaves at once",
+        ],
+        false => [
+            "the first piece of a message leaves",
+            "its ACK, without data: the other program is still waiting for the rest",
+            "the rest leaves at once",
+        ],
+    };
+    subject.evidence(holds.tally, |_| told.map(str::to_owned))
 }
 
 #[cfg(test)]
@@ -157,6 +178,26 @@ mod tests {
         assert!(found.summary.contains("48 bytes"), "{}", found.summary);
         assert!(found.summary.contains("in 5 of 5 exchanges"), "{}", found.summary);
         assert_eq!(found.fixes[0].title, "Write each message at once");
+    }
+
+    #[test]
+    fn messages_of_one_kind_in_a_row_are_not_called_pieces_for_sure() {
+        // Telemetry every 100 ms that nobody answers; now and then two of them are written at once.
+        let mut talk = Talk::near_client(200);
+        for number in 1..=20 {
+            let now = number * 100 * MS;
+            talk.data(now, true, 12);
+            talk.ack(now + 40 * MS, false);
+            if number % 5 == 0 {
+                talk.data(now + 40 * MS + 100, true, 12);
+                talk.ack(now + 40 * MS + 400, false);
+            }
+        }
+        let found = findings("split-write", &talk.text());
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(found.count, 4);
+        let told = "writes several messages in a row, or one in pieces: 12 bytes went out alone and the next, 12 bytes,";
+        assert!(found.summary.contains(told), "{}", found.summary);
     }
 
     #[test]
