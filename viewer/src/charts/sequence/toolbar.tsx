@@ -1,6 +1,7 @@
 /** Buttons for what wheel and keys do, whose data is shown, and the findings' packets. */
 
 import { useEffect, useState } from "preact/hooks";
+import type { Finding } from "../../data/page.ts";
 import type { Side } from "../../data/table.ts";
 import { type Model, NONE, type Pin } from "../model.ts";
 import { panned, span, zoomed } from "../view.ts";
@@ -103,8 +104,8 @@ function Evidence({ model }: { model: Model }) {
         const pins = model.pins.filter((pin) => pin.finding === index);
         if (pins.length === 0) return null;
         return (
-          <div key={finding.rule} class="evidence-row">
-            <span class={`evidence-rule severity-${finding.severity}`}>{finding.rule}</span>
+          <div key={index} class="evidence-row">
+            <span class={`evidence-rule severity-${finding.severity}`}>{nameOf(finding, model)}</span>
             {pins.map((pin) => (
               <PinButton key={`${pin.packet} ${pin.note}`} model={model} pin={pin} />
             ))}
@@ -113,6 +114,12 @@ function Evidence({ model }: { model: Model }) {
       })}
     </div>
   );
+}
+
+/** Its rule; with the side that it blames where there are several of that rule. */
+function nameOf({ rule, blame }: Finding, { findings }: Model): string {
+  const isOnly = findings.filter((other) => other.rule === rule).length === 1;
+  return isOnly ? rule : `${rule}, ${blame.side}`;
 }
 
 function PinButton({ model, pin }: { model: Model; pin: Pin }) {
