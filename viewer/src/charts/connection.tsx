@@ -76,7 +76,7 @@ function Charts({ connection, table, findings, focus, onRange, info }: ChartsPro
     hasTold.current = true;
     onRange(model.isWhole ? null : [rest.from / NS_PER_MS, rest.until / NS_PER_MS]);
   }, [rest]);
-  const label = `Time-sequence plot. ${summary(model)} Keys: plus and minus zoom, left and right move, up and down go from packet to packet, n to the next packet of a finding, Escape goes back, 0 shows all.`;
+  const label = `Time-sequence plot. ${summary(model)} Keys: plus and minus zoom, left and right move, up and down go from packet to packet, n to the next packet of a finding, y and Shift and y zoom in bytes, f fits them, Escape goes back, 0 shows all.`;
   return (
     <div class="charts">
       <Toolbar model={model} senders={senders} choose={setSenders} />
@@ -107,20 +107,20 @@ function useSame<T>(things: T[]): T[] {
   return before.current;
 }
 
-/** What is not there of a connection with more packets than the page has room for. */
+/** What is not there of a connection that is too large for its place in the page; one sentence or two. */
 function leftOut(info: TableInfo | undefined): string {
   if (!info) return "";
   const { every, packets, coarse_ledger, without_held } = info;
-  const some =
-    every > 1
-      ? ` Of ${plural(packets, "packet")}, one in ${count(every)} is drawn, and all near evidence.`
-      : "";
-  const unseen = [
+  const drawn =
+    every > 1 &&
+    `Of ${plural(packets, "packet")}, one in ${count(every)} is drawn, and all near evidence${without_held ? "; ACKs that a receiver held are not marked" : ""}.`;
+  const coarse =
     coarse_ledger &&
-      "neighbouring waits are drawn as one (their sums are right, which of them came first is not)",
-    without_held && "ACKs that the receiver held are not marked",
-  ].filter((part) => part !== false);
-  return unseen.length === 0 ? some : `${some} Because of that, ${unseen.join(", and ")}.`;
+    "It has more waits than fit in here: neighbouring ones are drawn as one, whose parts add up rightly but are not in their order.";
+  return [drawn, coarse]
+    .filter((part) => part !== false)
+    .map((part) => ` ${part}`)
+    .join("");
 }
 
 /** What the plot shows, in numbers. */

@@ -3,10 +3,20 @@ import { count, duration, moment, percent, plural } from "../text/number.ts";
 import { fix, likeness, sentence } from "../text/what-if.ts";
 import { InLanguage } from "./languages.tsx";
 import { Markup } from "./markup.tsx";
+import { hrefOf } from "./route.ts";
 import { blamed, Sign } from "./severity.tsx";
 
 /** Where a packet can be looked at; nothing where there is no such place. */
 export type Jump = (evidence: Evidence) => string | undefined;
+
+/** To the packets of findings about several connections or the whole capture: to whichever connection has them. */
+export function jumpTo(page: Page, capture: number): Jump {
+  const places = page.captures[capture]?.shared_evidence;
+  return ({ packet }) => {
+    const place = places?.find((other) => other.packet === packet);
+    return place && hrefOf(capture, place.connection, packet);
+  };
+}
 
 /** A finding in a line or two. `to` opens or closes it. */
 export function FindingHead({ finding, to, open }: { finding: Finding; to?: string; open: boolean }) {

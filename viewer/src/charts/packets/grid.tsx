@@ -110,6 +110,7 @@ function follow(
   const stop = model.listen((change) => {
     if (change === "choose") reveal(model.chosen);
     if (change === "point" && !isUsed()) reveal(model.pointed);
+    if (change === "bytes") return;
     if (change === "view") {
       clearTimeout(rest);
       rest = window.setTimeout(() => {

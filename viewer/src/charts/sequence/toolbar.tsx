@@ -6,6 +6,7 @@ import type { Side } from "../../data/table.ts";
 import { type Model, NONE, type Pin } from "../model.ts";
 import { panned, span, zoomed } from "../view.ts";
 import { duration, moment } from "../words.ts";
+import { FITTED } from "./bytes.ts";
 
 const DIRECTIONS: { name: string; senders: Side[] }[] = [
   { name: "both", senders: [0, 1] },
@@ -29,6 +30,8 @@ export function Toolbar({
   useEffect(() => model.listen((change) => change !== "point" && update({})), [model]);
   const middle = (model.goal.from + model.goal.until) / 2;
   const zoom = (factor: number) => model.glide(zoomed(model.goal, factor, middle, model.all), "button");
+  const zoomBytes = (factor: number) =>
+    model.glide(model.goal, "button", [model.zoomedBytes(0, factor), model.zoomedBytes(1, factor)]);
   const pan = (share: number) => model.glide(panned(model.goal, share, model.all), "button");
   return (
     <div class="chart-tools">
@@ -46,10 +49,24 @@ export function Toolbar({
         <Tool
           label="Show all (0)"
           text="all"
-          act={() => model.glide(model.all, "button all")}
-          off={model.isWhole}
+          act={() => model.reset("button all")}
+          off={model.isWhole && model.isFitted}
         />
       </div>
+      <fieldset class="tool-group">
+        <legend class="unseen">Bytes</legend>
+        <span class="tool-name" aria-hidden="true">
+          bytes
+        </span>
+        <Tool label="Fewer bytes (y; Shift and wheel; drag upright)" text="+" act={() => zoomBytes(ZOOM)} />
+        <Tool label="More bytes (Shift and y)" text="−" act={() => zoomBytes(1 / ZOOM)} />
+        <Tool
+          label="Fit the bytes to the data (f; double click on the axis)"
+          text="fit"
+          act={() => model.glide(model.goal, "button fit", FITTED)}
+          off={model.isFitted}
+        />
+      </fieldset>
       <fieldset class="tool-group">
         <legend class="unseen">Whose data</legend>
         {DIRECTIONS.map(({ name, senders: these }) => (
