@@ -36,6 +36,8 @@ describe("zoomed", () => {
     const odd = { from: 0.1, until: 0.7 };
     expect(within(odd, odd, 0)).toBe(odd);
     expect(zoomed({ from: 0.2, until: 0.3 }, 100, 0.25, odd, 0)).toBe(odd);
+    // Its last moment is near its edge; around it there is no more to see.
+    for (const last of [0.69, 0.695, 0.6999]) expect(showing(odd, last, odd, 0)).toBe(odd);
   });
 
   it("stays exact a day into a capture", () => {

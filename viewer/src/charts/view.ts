@@ -10,6 +10,9 @@ export const SHORTEST = 1_000;
 /** Room left and right of the first and the last packet, as a share of the time between. */
 const MARGIN = 0.01;
 
+/** What sums of times are off by at most, as a share of them. */
+const ROUNDED = 1e-12;
+
 /** All of a connection from its first packet to its last, with a margin. */
 export function whole(first: number, last: number): Range {
   const span = Math.max(last - first, SHORTEST);
@@ -21,8 +24,8 @@ export const span = (range: Range): number => range.until - range.from;
 /** `range` moved and, if need be, shortened so that it is inside of `all`, and not below `shortest`. */
 export function within(range: Range, all: Range, shortest = SHORTEST): Range {
   const width = Math.min(Math.max(span(range), shortest), span(all));
-  // To the last bit: whether it is all is asked often.
-  if (width === span(all)) return all;
+  // To the last bit: whether it is all is asked often, and sums are rounded.
+  if (width >= span(all) * (1 - ROUNDED)) return all;
   const from = Math.min(Math.max(range.from, all.from), all.until - width);
   return { from, until: from + width };
 }
