@@ -18,8 +18,9 @@ export function jumpTo(page: Page, capture: number): Jump {
   };
 }
 
-/** A finding in a line or two. `to` opens or closes it. */
+/** A finding in a few lines: what, whose, what it costs, and what helps best. `to` opens or closes it. */
 export function FindingHead({ finding, to, open }: { finding: Finding; to?: string; open: boolean }) {
+  const best = finding.fixes[0];
   const content = (
     <>
       <Sign severity={finding.severity} />
@@ -27,6 +28,12 @@ export function FindingHead({ finding, to, open }: { finding: Finding; to?: stri
       <span class="finding-blame">{blamed(finding.blame)}</span>
       <span class="finding-cost">{finding.cost_ms > 0 ? duration(finding.cost_ms) : ""}</span>
       {!open && <span class="finding-summary">{finding.summary}</span>}
+      {!open && best && (
+        <span class="finding-fix">
+          <span class="for-readers">Fix: </span>
+          {codes(best.title)}
+        </span>
+      )}
     </>
   );
   if (to === undefined) return <div class="finding-head">{content}</div>;

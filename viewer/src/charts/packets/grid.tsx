@@ -69,11 +69,8 @@ export function PacketGrid({ model }: { model: Model }) {
         style={{ "--rows-height": `${rows * ROW}px` }}
         onScroll={(event) => setScrolled(event.currentTarget.scrollTop)}
       >
-        <div class="packet-room" style={{ height: `${scrolledHeight(rows)}px` }}>
-          <div
-            class="packet-rows"
-            style={{ transform: `translateY(${Math.round(scrolled - (first - begin) * ROW)}px)` }}
-          >
+        <div class="packet-room" style={{ "--room": `${scrolledHeight(rows)}px` }}>
+          <div class="packet-rows" style={{ "--down": `${Math.round(scrolled - (first - begin) * ROW)}px` }}>
             {visible.map((row) => (
               <PacketRow key={row} model={model} row={row} />
             ))}

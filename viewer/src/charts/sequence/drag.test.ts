@@ -7,12 +7,12 @@ const axes = (across: number, down: number) => axesOf(from, { x: from.x + across
 describe("axesOf", () => {
   it("takes a hand that is not steady for time, and what does not move for a click", () => {
     expect([axes(0, 0), axes(3, -3), axes(-2, 20)]).toEqual([null, null, null]);
-    expect([axes(4, 0), axes(-200, 23), axes(400, -130)]).toEqual(["time", "time", "time"]);
+    expect([axes(4, 0), axes(-200, 23), axes(400, -115)]).toEqual(["time", "time", "time"]);
   });
 
   it("takes what goes down for bytes, and what goes both ways for a box", () => {
     expect([axes(0, 24), axes(-20, -90)]).toEqual(["bytes", "bytes"]);
-    expect([axes(60, 60), axes(200, -80), axes(-30, 80)]).toEqual(["both", "both", "both"]);
+    expect([axes(60, 60), axes(250, -80), axes(-30, 80)]).toEqual(["both", "both", "both"]);
   });
 });
 

@@ -23,7 +23,7 @@ export const CLICK = 4;
 /** Less than this down is a hand that is not steady, CSS pixels. */
 const STEADY = 24;
 /** What is so much flatter than it is long, or so much steeper, is meant for one axis. */
-const SLOPE = 0.35;
+const SLOPE = 0.3;
 
 /** What a drag from one place to another (CSS pixels) is meant for; null where it is a click. */
 export function axesOf(from: Point, until: Point): Axes | null {
