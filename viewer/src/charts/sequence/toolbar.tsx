@@ -3,6 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Finding } from "../../data/page.ts";
 import type { Side } from "../../data/table.ts";
+import { count } from "../../text/number.ts";
 import { type Model, NONE, type Pin } from "../model.ts";
 import { panned, span, zoomed } from "../view.ts";
 import { duration, moment } from "../words.ts";
@@ -105,11 +106,18 @@ function Tool({
   );
 }
 
-/** `0.100000 – 0.350000 s: 250 ms`. */
-function inWords({ goal, life, isWhole }: Model): string {
+/** `0.100000 – 0.350000 s · 250 ms · client's bytes 100 – 1,200`. */
+function inWords({ goal, life, isWhole, bytesGoal }: Model): string {
   const digits = Math.min(9, Math.max(3, Math.ceil(11 - Math.log10(span(goal)))));
   const stretch = isWhole ? life : goal;
-  return `${moment(stretch.from, digits)} – ${moment(stretch.until, digits)} s · ${duration(span(stretch))}`;
+  const chosen = bytesGoal.map((range, sender) => {
+    const whose = sender === 0 ? "client" : "server";
+    return range
+      ? ` · ${whose}'s bytes ${count(Math.ceil(range.from))} – ${count(Math.floor(range.until))}`
+      : "";
+  });
+  const time = `${moment(stretch.from, digits)} – ${moment(stretch.until, digits)} s`;
+  return `${time} · ${duration(span(stretch))}${chosen.join("")}`;
 }
 
 /** A finding's packets as buttons. */
