@@ -295,8 +295,8 @@ function framesOf(page: Page, shiftKey: boolean): Promise<number[]> {
     };
     const deltas: number[] = [];
     let last = await new Promise<number>(requestAnimationFrame);
-    for (let turn = 0; turn < 120; turn++) {
-      plot.dispatchEvent(new WheelEvent("wheel", { ...where, deltaY: turn < 60 ? -50 : 50 }));
+    for (let turn = 0; turn < 60; turn++) {
+      plot.dispatchEvent(new WheelEvent("wheel", { ...where, deltaY: turn < 30 ? -90 : 90 }));
       const now = await new Promise<number>(requestAnimationFrame);
       deltas.push(now - last);
       last = now;
@@ -319,8 +319,8 @@ test("200,000 packets open and zoom", async ({ page }, info) => {
     ["bytes", true],
   ] as const) {
     const times = await framesOf(page, shiftKey);
-    const median = times[60] as number;
-    const fps = 120_000 / times.reduce((sum, delta) => sum + delta, 0);
+    const median = times[30] as number;
+    const fps = 60_000 / times.reduce((sum, delta) => sum + delta, 0);
     const words = `opened in ${opened} ms; zooming in ${what} ${fps.toFixed(0)} frames/s, median ${median.toFixed(1)} ms, worst ${times.at(-1)?.toFixed(0)} ms`;
     info.annotations.push({ type: "200,000 packets", description: words });
     console.log(`200,000 packets: ${words}`);

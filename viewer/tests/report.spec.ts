@@ -116,7 +116,8 @@ test("evidence of several connections leads to the connection that has it", asyn
   await links.nth(1).click();
   await expect(page).toHaveURL(new RegExp(`#/c/0/\\d+\\?packet=${number}$`));
   await expect(page.locator(".packet.chosen .cell-no")).toHaveText(number);
-  await expect(page.locator(".packet.chosen .cell-what")).toContainText("SYN");
+  await expect(page.locator(".packet.chosen .cell-what")).toContainText("SYN: a handshake of");
+  await expect(page.locator(".evidence-row")).toContainText("handshake-per-request");
 });
 
 test("a clock that ran backwards is told where there is one connection", async ({ page }) => {

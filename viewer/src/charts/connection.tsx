@@ -88,6 +88,10 @@ function Charts({ connection, table, findings, focus, onRange, info }: ChartsPro
           <figcaption>
             {summary(model)}
             {leftOut(info)}
+            <span class="on-screen">
+              {" "}
+              The wheel or a drag zooms, a click chooses a packet, ? shows the keys.
+            </span>
           </figcaption>
         </figure>
         <PacketGrid model={model} />

@@ -20,7 +20,6 @@ export function jumpTo(page: Page, capture: number): Jump {
 
 /** A finding in a few lines: what, whose, what it costs, and what helps best. `to` opens or closes it. */
 export function FindingHead({ finding, to, open }: { finding: Finding; to?: string; open: boolean }) {
-  const best = finding.fixes[0];
   const content = (
     <>
       <Sign severity={finding.severity} />
@@ -28,12 +27,7 @@ export function FindingHead({ finding, to, open }: { finding: Finding; to?: stri
       <span class="finding-blame">{blamed(finding.blame)}</span>
       <span class="finding-cost">{finding.cost_ms > 0 ? duration(finding.cost_ms) : ""}</span>
       {!open && <span class="finding-summary">{finding.summary}</span>}
-      {!open && best && (
-        <span class="finding-fix">
-          <span class="for-readers">Fix: </span>
-          {codes(best.title)}
-        </span>
-      )}
+      {!open && <BestFix finding={finding} />}
     </>
   );
   if (to === undefined) return <div class="finding-head">{content}</div>;
@@ -41,6 +35,18 @@ export function FindingHead({ finding, to, open }: { finding: Finding; to?: stri
     <a class="finding-head" href={to} aria-expanded={open}>
       {content}
     </a>
+  );
+}
+
+/** What helps best against a finding, in a few words. */
+export function BestFix({ finding }: { finding: Finding }) {
+  const [best] = finding.fixes;
+  if (!best) return null;
+  return (
+    <span class="finding-fix">
+      <span class="for-readers">Fix: </span>
+      {codes(best.title)}
+    </span>
   );
 }
 
