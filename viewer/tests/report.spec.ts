@@ -1,5 +1,6 @@
 import { expect, test } from "./browser.ts";
-import { file, pageOf } from "./pages.ts";
+import { stalled } from "./captures.ts";
+import { capture, file, pageOf } from "./pages.ts";
 
 const NETREK = "examples/netrek-tcp-10.txt";
 
@@ -103,6 +104,32 @@ test("both sides of a proxy are told together", async ({ page }) => {
     .first()
     .click();
   await expect(page).toHaveURL(/#\/c\/[01]\/0\?packet=\d+$/);
+});
+
+test("evidence of several connections leads to the connection that has it", async ({ page }) => {
+  const url = pageOf(file("tests/corpus/connection-each-20ms-client.pcapng.zst"));
+  await page.goto(url);
+  await page.getByRole("link", { name: /handshake-per-request/ }).click();
+  const links = page.locator(".evidence").getByRole("link");
+  await expect(links).toHaveCount(await page.locator(".evidence li").count());
+  const number = ((await links.nth(1).textContent()) ?? "").replace("packet ", "");
+  await links.nth(1).click();
+  await expect(page).toHaveURL(new RegExp(`#/c/0/\\d+\\?packet=${number}$`));
+  await expect(page.locator(".packet.chosen .cell-no")).toHaveText(number);
+  await expect(page.locator(".packet.chosen .cell-what")).toContainText("SYN: a handshake of");
+  await expect(page.locator(".evidence-row")).toContainText("handshake-per-request");
+});
+
+test("a clock that ran backwards is told where there is one connection", async ({ page }) => {
+  const lines = stalled("client.40000", "server.80").split("\n");
+  // The first exchange, earlier than the handshake before it by a tenth of a second.
+  lines.splice(3, 0, ...lines.splice(8, 5));
+  await page.goto(pageOf(capture("backwards.txt", lines.join("\n"))));
+  await page.getByRole("link", { name: /clock-step/ }).click();
+  const finding = page.locator(".finding.open");
+  await expect(finding).toContainText("ran backwards");
+  await finding.getByRole("link", { name: /^packet/ }).click();
+  await expect(page.locator(".packet.chosen .cell-what")).toContainText("stamped");
 });
 
 test("a finding shows what its fix would have saved, and the fix in the reader's language", async ({

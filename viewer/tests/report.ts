@@ -47,7 +47,17 @@ const safe = (value: unknown) =>
   );
 
 function aboutOf(table: Table, shown: Shown[], every: number) {
-  const tables = [{ connection: 0, table: 0, packets: table.marks.count * every, every }];
+  const isThinned = every > 1;
+  const tables = [
+    {
+      connection: 0,
+      table: 0,
+      packets: table.marks.count * every,
+      every,
+      without_held: isThinned,
+      coarse_ledger: isThinned,
+    },
+  ];
   const rules = Object.fromEntries(
     shown.map(({ rule }) => [rule, { summary: rule, html: "<p>A rule.</p>" }]),
   );
@@ -59,6 +69,7 @@ function aboutOf(table: Table, shown: Shown[], every: number) {
     others_ledger_ms: none,
     tables,
     no_packets: null,
+    shared_evidence: [],
   };
   return { format: "tcpwhy-page/1", captures: [capture], rules };
 }

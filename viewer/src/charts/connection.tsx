@@ -1,7 +1,7 @@
 /** Everything of one connection that needs its packets. */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Connection, Finding, Page, Report } from "../data/page.ts";
+import type { Connection, Finding, Page, Report, TableInfo } from "../data/page.ts";
 import type { Side, Table } from "../data/table.ts";
 import { count, plural } from "../text/number.ts";
 import "./charts.css";
@@ -45,14 +45,13 @@ export function ConnectionView(props: ConnectionViewProps) {
     return <p class="faint charts-none">No pictures of its packets: {reason}</p>;
   }
   const info = about?.tables.find((other) => other.connection === connection.id);
-  return (
-    <Charts {...props} table={table} every={info?.every ?? 1} packets={info?.packets ?? table.marks.count} />
-  );
+  return <Charts {...props} table={table} info={info} />;
 }
 
-type ChartsProps = ConnectionViewProps & { table: Table; every: number; packets: number };
+type ChartsProps = ConnectionViewProps & { table: Table; info: TableInfo | undefined };
 
-function Charts({ connection, table, findings, focus, onRange, every, packets }: ChartsProps) {
+function Charts({ connection, table, findings, focus, onRange, info }: ChartsProps) {
+  const every = info?.every ?? 1;
   const noun = connection.protocol === "udp" ? "datagram" : "segment";
   const same = useSame(findings);
   const model = useMemo(() => new Model(table, same, every > 1, noun), [table, same, every, noun]);
@@ -77,21 +76,26 @@ function Charts({ connection, table, findings, focus, onRange, every, packets }:
     hasTold.current = true;
     onRange(model.isWhole ? null : [rest.from / NS_PER_MS, rest.until / NS_PER_MS]);
   }, [rest]);
-  const label = `Time-sequence plot. ${summary(model)} Keys: plus and minus zoom, left and right move, up and down go from packet to packet, n to the next packet of a finding, Escape goes back, 0 shows all.`;
+  const label = `Time-sequence plot. ${summary(model)} Keys: plus and minus zoom, left and right move, up and down go from packet to packet, n to the next packet of a finding, y and Shift and y zoom in bytes, f fits them, Escape goes back, 0 shows all.`;
   return (
     <div class="charts">
       <Toolbar model={model} senders={senders} choose={setSenders} />
-      <figure class="sequence-figure">
-        <Overview model={model} />
-        <Plot model={model} senders={senders} label={label} />
-        <Legend model={model} senders={senders} />
-        <figcaption>
-          {summary(model)}
-          {every > 1 &&
-            ` Of ${plural(packets, "packet")}, one in ${count(every)} is drawn, and all near evidence.`}
-        </figcaption>
-      </figure>
-      <PacketGrid model={model} />
+      <div class="plot-and-packets">
+        <figure class="sequence-figure">
+          <Overview model={model} />
+          <Plot model={model} senders={senders} label={label} />
+          <Legend model={model} senders={senders} />
+          <figcaption>
+            {summary(model)}
+            {leftOut(info)}
+            <span class="on-screen">
+              {" "}
+              The wheel or a drag zooms, a click chooses a packet, ? shows the keys.
+            </span>
+          </figcaption>
+        </figure>
+        <PacketGrid model={model} />
+      </div>
       {isDrawn && <Details model={model} connection={connection} view={rest} />}
     </div>
   );
@@ -105,6 +109,22 @@ function useSame<T>(things: T[]): T[] {
     things.every((thing, index) => thing === before.current[index]);
   if (!isSame) before.current = things;
   return before.current;
+}
+
+/** What is not there of a connection that is too large for its place in the page; one sentence or two. */
+function leftOut(info: TableInfo | undefined): string {
+  if (!info) return "";
+  const { every, packets, coarse_ledger, without_held } = info;
+  const drawn =
+    every > 1 &&
+    `Of ${plural(packets, "packet")}, one in ${count(every)} is drawn, and all near evidence${without_held ? "; ACKs that a receiver held are not marked" : ""}.`;
+  const coarse =
+    coarse_ledger &&
+    "It has more waits than fit in here: neighbouring ones are drawn as one, whose parts add up rightly but are not in their order.";
+  return [drawn, coarse]
+    .filter((part) => part !== false)
+    .map((part) => ` ${part}`)
+    .join("");
 }
 
 /** What the plot shows, in numbers. */

@@ -127,9 +127,9 @@ function Exchanges({ model, view }: DetailsProps) {
   const dots = useMemo(() => exchangeDots(model.table), [model]);
   const figures = useFigures(dots, view);
   if (dots.time.length === 0) return null;
-  const caption = `${inNumbers(figures, "exchange")}.${figures ? " A click goes to the request." : ""}`;
+  const caption = `${inNumbers(figures, "exchange")}, from a request's first byte to its answer's last.${figures ? " A click goes to the request." : ""}`;
   return (
-    <Card title="Exchanges: from a request's first byte to its answer's last" caption={caption}>
+    <Card title="Exchanges" caption={caption}>
       <OverTime
         model={model}
         dots={dots}

@@ -1,13 +1,32 @@
 /** What the pictures of one connection have in common: the stretch of time shown, and the packet pointed at. */
 
 import type { Finding } from "../data/page.ts";
-import type { Table } from "../data/table.ts";
+import type { Side, Table } from "../data/table.ts";
 import { firstAtLeast, rowOf } from "./search.ts";
-import { type Scene, scenesOf } from "./sequence/scene.ts";
-import { between, History, type Range, same, showing, span, whole, within } from "./view.ts";
+import {
+  type Bytes,
+  betweenBytes,
+  byteOf,
+  chosenReach,
+  FEWEST,
+  FITTED,
+  fits,
+  following,
+  rangeOf,
+  sameBytes,
+  wholeReach,
+} from "./sequence/bytes.ts";
+import { type Reach, reachOf, type Scene, scenesOf } from "./sequence/scene.ts";
+import { between, History, panned, type Range, same, showing, span, whole, within, zoomed } from "./view.ts";
 
-/** What changed: the stretch of time, the packet under the pointer, or the chosen one. */
-export type Change = "view" | "point" | "choose";
+/** What changed: the stretch of time, the bytes, the packet under the pointer, or the chosen one. */
+export type Change = "view" | "bytes" | "point" | "choose";
+
+/** What the plots show: a stretch of time, and of each sender some bytes or those that fit it. */
+interface Shown {
+  time: Range;
+  bytes: Bytes;
+}
 
 /** A packet that shows a finding. */
 export interface Pin {
@@ -38,9 +57,14 @@ export class Model {
   view: Range;
   /** Where a jump leads that is under way; else what is shown. */
   goal: Range;
+  /** The bytes that were chosen, and where a jump leads. */
+  bytes: Bytes = FITTED;
+  bytesGoal: Bytes = FITTED;
   pointed = NONE;
   chosen = NONE;
-  private readonly history = new History();
+  /** All that there is, by sender. */
+  private readonly wholes: readonly [Reach, Reach];
+  private readonly history = new History<Shown>();
   private readonly listeners = new Set<(change: Change) => void>();
   private frame = 0;
 
@@ -58,6 +82,7 @@ export class Model {
     this.view = this.all;
     this.goal = this.all;
     this.scenes = scenesOf(table);
+    this.wholes = [wholeReach(this.scenes[0]), wholeReach(this.scenes[1])];
     this.pins = pinsOf(findings, table);
     for (const pin of this.pins) {
       const others = this.pinsByRow.get(pin.row);
@@ -75,36 +100,99 @@ export class Model {
     for (const listener of this.listeners) listener(change);
   }
 
-  /** Shows `range` at once; events of the same gesture are one step of the history. */
-  show(range: Range, gesture: string): void {
-    const next = within(range, this.all);
-    this.stop();
-    if (same(next, this.view)) return;
-    this.history.remember(this.view, gesture, performance.now());
-    this.set(next);
+  /** Shows `time`, and these bytes or what follows from it, at once; events of the same gesture are one step of the history. */
+  show(time: Range, gesture: string, bytes?: Bytes): void {
+    const next = this.next(time, gesture, bytes);
+    if (next) this.set(next);
   }
 
-  /** Goes to `range` so that the eye can follow. */
-  glide(range: Range, gesture: string): void {
-    const next = within(range, this.all);
+  /** Goes there so that the eye can follow. */
+  glide(time: Range, gesture: string, bytes?: Bytes): void {
+    const next = this.next(time, gesture, bytes);
+    if (next) this.glideTo(next);
+  }
+
+  /** What is to be shown next, with what is shown now noted; nothing where that is the same. */
+  private next(time: Range, gesture: string, bytes?: Bytes): Shown | undefined {
+    const to = within(time, this.all);
+    const next = { time: to, bytes: bytes ?? this.followed(to) };
     this.stop();
-    if (same(next, this.view)) return;
-    this.history.remember(this.view, gesture, performance.now());
-    this.glideTo(next);
+    if (same(next.time, this.view) && sameBytes(next.bytes, this.bytes)) return undefined;
+    this.history.remember({ time: this.view, bytes: this.bytes }, gesture, performance.now());
+    return next;
   }
 
   /** What was shown before the last gesture; all of it where there was none. */
   back(): void {
     this.stop();
-    this.glideTo(within(this.history.back() ?? this.all, this.all));
+    const { time, bytes } = this.history.back() ?? { time: this.all, bytes: FITTED };
+    this.glideTo({ time: within(time, this.all), bytes });
+  }
+
+  /** Shows all, as it fits. */
+  reset(gesture: string): void {
+    this.glide(this.all, gesture, FITTED);
   }
 
   get canGoBack(): boolean {
-    return this.history.length > 0 || !same(this.goal, this.all);
+    return this.history.length > 0 || !same(this.goal, this.all) || !this.isFitted;
   }
 
   get isWhole(): boolean {
     return same(this.goal, this.all);
+  }
+
+  /** Whether the axes of bytes fit the data in view. */
+  get isFitted(): boolean {
+    return sameBytes(this.bytesGoal, FITTED);
+  }
+
+  /** The bytes that a sender's plot shows now. */
+  reach(sender: Side): Reach {
+    const chosen = this.bytes[sender];
+    return chosen ? chosenReach(chosen, this.wholes[sender]) : reachOf(this.scenes[sender], this.view);
+  }
+
+  /** The bytes of a sender after a zoom about `byte`, or about the chosen packet or the middle; what fits is not passed by. */
+  zoomedBytes(sender: Side, factor: number, byte?: number): Range | null {
+    const fitted = rangeOf(reachOf(this.scenes[sender], this.goal));
+    const now = this.bytesGoal[sender] ?? fitted;
+    const about = byte ?? this.chosenByte(sender, now) ?? (now.from + now.until) / 2;
+    const next = zoomed(now, factor, about, rangeOf(this.wholes[sender]), FEWEST);
+    const isPassing = span(now) < span(fitted) && span(next) >= span(fitted);
+    return isPassing || fits(next, fitted) ? null : next;
+  }
+
+  /** The bytes of a sender after moving by a share of what is shown. */
+  pannedBytes(sender: Side, share: number, from = this.bytesGoal[sender]): Range {
+    const now = from ?? rangeOf(reachOf(this.scenes[sender], this.goal));
+    return panned(now, share, rangeOf(this.wholes[sender]), FEWEST);
+  }
+
+  /** The bytes that both plots show at another time, if those of one sender are `range` there. */
+  withBytes(time: Range, sender: Side, range: Range | null): Bytes {
+    const [client, server] = this.followed(time);
+    const own = range && within(range, rangeOf(this.wholes[sender]), FEWEST);
+    return sender === 0 ? [own, server] : [client, own];
+  }
+
+  private chosenByte(sender: Side, shown: Range): number | undefined {
+    const byte = this.chosen === NONE ? null : byteOf(this.table.marks, sender, this.chosen);
+    return byte !== null && byte >= shown.from && byte <= shown.until ? byte : undefined;
+  }
+
+  /** The chosen bytes at another time: as many, where the data is then, and so that `row` is seen. */
+  private followed(time: Range, row = NONE): Bytes {
+    if (this.isFitted) return FITTED;
+    const follow = (sender: Side): Range | null => {
+      const now = this.bytesGoal[sender];
+      if (!now) return null;
+      const data = rangeOf(reachOf(this.scenes[sender], time));
+      const next = same(time, this.goal) ? now : following(now, data);
+      const byte = row === NONE ? null : byteOf(this.table.marks, sender, row);
+      return byte === null ? next : showing(next, byte, rangeOf(this.wholes[sender]), FEWEST);
+    };
+    return [follow(0), follow(1)];
   }
 
   /** The packet under the pointer; {@link NONE} for none. */
@@ -118,7 +206,7 @@ export class Model {
   choose(row: number): void {
     this.chosen = row;
     const time = this.table.marks.time[row];
-    if (time !== undefined) this.glide(showing(this.goal, time, this.all), "choose");
+    if (time !== undefined) this.glideToRow(showing(this.goal, time, this.all), row);
     this.tell("choose");
   }
 
@@ -144,10 +232,14 @@ export class Model {
     const { begin, end } = this.around(row);
     const near = { from: begin - (end - begin) * 0.15, until: end + (end - begin) * 0.15 };
     // What already shows it closer stays.
-    if (span(this.goal) > span(near) * 3) this.glide(within(near, this.all), "choose");
-    else this.glide(showing(this.goal, at, this.all), "choose");
+    const isFar = span(this.goal) > span(near) * 3;
+    this.glideToRow(isFar ? within(near, this.all) : showing(this.goal, at, this.all), row);
     this.chosen = row;
     this.tell("choose");
+  }
+
+  private glideToRow(time: Range, row: number): void {
+    this.glide(time, "choose", this.followed(time, row));
   }
 
   /** The time of some packets before and after one. */
@@ -165,28 +257,45 @@ export class Model {
     return Math.min(firstAtLeast(this.table.marks.time, moment), this.table.marks.count - 1);
   }
 
-  private set(range: Range): void {
-    this.view = range;
-    this.goal = range;
-    this.tell("view");
+  private set({ time, bytes }: Shown): void {
+    const change = same(time, this.view) ? "bytes" : "view";
+    if (change === "view") this.view = time;
+    this.goal = this.view;
+    this.bytes = bytes;
+    this.bytesGoal = bytes;
+    this.tell(change);
   }
 
-  private glideTo(goal: Range): void {
+  private glideTo(goal: Shown): void {
     if (matchMedia("(prefers-reduced-motion: reduce)").matches) {
       this.set(goal);
       return;
     }
     const begin = this.view;
+    const ends = this.ends(goal);
+    const change = same(begin, goal.time) ? "bytes" : "view";
     const start = performance.now();
-    this.goal = goal;
+    this.goal = change === "bytes" ? begin : goal.time;
+    this.bytesGoal = goal.bytes;
     const step = (now: number) => {
       const part = Math.min(1, Math.max(0, now - start) / GLIDE_MS);
       const eased = 1 - (1 - part) ** 3;
-      this.view = between(begin, goal, eased);
+      this.view = change === "bytes" ? begin : between(begin, goal.time, eased);
+      this.bytes = part < 1 ? betweenBytes(ends, eased) : goal.bytes;
       this.frame = part < 1 ? requestAnimationFrame(step) : 0;
-      this.tell("view");
+      this.tell(change);
     };
     this.frame = requestAnimationFrame(step);
+  }
+
+  /** The bytes at both ends of a jump, by sender; null where they fit the time at both. */
+  private ends(goal: Shown): ([Range, Range] | null)[] {
+    return this.scenes.map((scene, sender) => {
+      const [from, to] = [this.bytes[sender], goal.bytes[sender]];
+      if (!from && !to) return null;
+      const fitted = (time: Range) => rangeOf(reachOf(scene, time));
+      return [from ?? fitted(this.view), to ?? fitted(goal.time)];
+    });
   }
 
   /** Ends a jump where it is to end. */
@@ -195,6 +304,7 @@ export class Model {
     cancelAnimationFrame(this.frame);
     this.frame = 0;
     this.view = this.goal;
+    this.bytes = this.bytesGoal;
   }
 }
 

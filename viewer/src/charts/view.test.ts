@@ -1,5 +1,16 @@
 import { describe, expect, it } from "vitest";
-import { between, History, panned, SHORTEST, showing, span, whole, within, zoomed } from "./view.ts";
+import {
+  between,
+  History,
+  panned,
+  type Range,
+  SHORTEST,
+  showing,
+  span,
+  whole,
+  within,
+  zoomed,
+} from "./view.ts";
 
 const all = whole(0, 1e9);
 
@@ -18,6 +29,15 @@ describe("zoomed", () => {
     expect(range.from <= 123_456_789 && range.until >= 123_456_789).toBe(true);
     for (let step = 0; step < 100; step++) range = zoomed(range, 2, 123_456_789, all);
     expect(range).toEqual(all);
+  });
+
+  it("is all again, to the last bit", () => {
+    // 0.1 + (0.7 - 0.1) is not 0.7.
+    const odd = { from: 0.1, until: 0.7 };
+    expect(within(odd, odd, 0)).toBe(odd);
+    expect(zoomed({ from: 0.2, until: 0.3 }, 100, 0.25, odd, 0)).toBe(odd);
+    // Its last moment is near its edge; around it there is no more to see.
+    for (const last of [0.69, 0.695, 0.6999]) expect(showing(odd, last, odd, 0)).toBe(odd);
   });
 
   it("stays exact a day into a capture", () => {
@@ -53,9 +73,9 @@ it("does not invent a range where a file has one packet", () => {
 });
 
 describe("History", () => {
-  const range = (from: number) => ({ from, until: from + 1 });
+  const range = (from: number): Range => ({ from, until: from + 1 });
   it("takes a turn of the wheel as one step", () => {
-    const history = new History();
+    const history = new History<Range>();
     for (let event = 0; event < 20; event++) history.remember(range(event), "zoom", event * 50);
     history.remember(range(50), "drag", 1_010);
     expect(history.length).toBe(2);
@@ -64,7 +84,7 @@ describe("History", () => {
     expect(history.back()).toBeUndefined();
   });
   it("begins a new step after a pause, and after going back", () => {
-    const history = new History();
+    const history = new History<Range>();
     history.remember(range(1), "zoom", 0);
     history.remember(range(2), "zoom", History.TOGETHER + 1);
     expect(history.length).toBe(2);

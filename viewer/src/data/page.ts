@@ -23,6 +23,14 @@ export interface PageCapture {
   tables: TableInfo[];
   /** Why there are no packets; null where there are some. */
   no_packets: string | null;
+  /** Whose packets show findings about several connections or the whole capture, of those that the page has. */
+  shared_evidence: EvidencePlace[];
+}
+
+export interface EvidencePlace {
+  packet: number;
+  /** The connection's id. */
+  connection: number;
 }
 
 export interface TableInfo {
@@ -34,6 +42,10 @@ export interface TableInfo {
   packets: number;
   /** 1: all are in the table; 4: every fourth, and all near evidence. */
   every: number;
+  /** Held ACKs were not looked for, since packets are left out. */
+  without_held: boolean;
+  /** Neighbouring intervals of the ledger were put together: their sums are right, their order is not. */
+  coarse_ledger: boolean;
 }
 
 export interface Rule {

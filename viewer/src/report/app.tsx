@@ -12,7 +12,7 @@ import {
 } from "./connection.tsx";
 import type { View } from "./connections/list.tsx";
 import { filtered, NO_FILTER, type Row, rowsOf, sorted, WORST_FIRST } from "./connections/order.ts";
-import { FindingBody, FindingHead } from "./finding.tsx";
+import { FindingBody, FindingHead, jumpTo } from "./finding.tsx";
 import { HopsPanel } from "./hops.tsx";
 import { Help, useKeys } from "./keys.tsx";
 import { CaptureHead, Captures, Notes, Overview } from "./overview.tsx";
@@ -189,7 +189,7 @@ function AboutCapture(props: {
           <h1>
             <FindingHead finding={finding} open />
           </h1>
-          <FindingBody finding={finding} page={page} jump={() => undefined} />
+          <FindingBody finding={finding} page={page} jump={jumpTo(page, index)} />
         </article>
       </section>
     </>

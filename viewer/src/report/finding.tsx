@@ -3,12 +3,22 @@ import { count, duration, moment, percent, plural } from "../text/number.ts";
 import { fix, likeness, sentence } from "../text/what-if.ts";
 import { InLanguage } from "./languages.tsx";
 import { Markup } from "./markup.tsx";
+import { hrefOf } from "./route.ts";
 import { blamed, Sign } from "./severity.tsx";
 
 /** Where a packet can be looked at; nothing where there is no such place. */
 export type Jump = (evidence: Evidence) => string | undefined;
 
-/** A finding in a line or two. `to` opens or closes it. */
+/** To the packets of findings about several connections or the whole capture: to whichever connection has them. */
+export function jumpTo(page: Page, capture: number): Jump {
+  const places = page.captures[capture]?.shared_evidence;
+  return ({ packet }) => {
+    const place = places?.find((other) => other.packet === packet);
+    return place && hrefOf(capture, place.connection, packet);
+  };
+}
+
+/** A finding in a few lines: what, whose, what it costs, and what helps best. `to` opens or closes it. */
 export function FindingHead({ finding, to, open }: { finding: Finding; to?: string; open: boolean }) {
   const content = (
     <>
@@ -17,6 +27,7 @@ export function FindingHead({ finding, to, open }: { finding: Finding; to?: stri
       <span class="finding-blame">{blamed(finding.blame)}</span>
       <span class="finding-cost">{finding.cost_ms > 0 ? duration(finding.cost_ms) : ""}</span>
       {!open && <span class="finding-summary">{finding.summary}</span>}
+      {!open && <BestFix finding={finding} />}
     </>
   );
   if (to === undefined) return <div class="finding-head">{content}</div>;
@@ -24,6 +35,18 @@ export function FindingHead({ finding, to, open }: { finding: Finding; to?: stri
     <a class="finding-head" href={to} aria-expanded={open}>
       {content}
     </a>
+  );
+}
+
+/** What helps best against a finding, in a few words. */
+export function BestFix({ finding }: { finding: Finding }) {
+  const [best] = finding.fixes;
+  if (!best) return null;
+  return (
+    <span class="finding-fix">
+      <span class="for-readers">Fix: </span>
+      {codes(best.title)}
+    </span>
   );
 }
 

@@ -2,7 +2,7 @@ import type { Evidence, Page } from "../data/page.ts";
 import type { Hop, Hops, Pair, Passed } from "../generated/report.ts";
 import { bytes, count, duration, plural } from "../text/number.ts";
 import { baseName } from "./bar.tsx";
-import { FindingBody, FindingHead } from "./finding.tsx";
+import { FindingBody, FindingHead, jumpTo } from "./finding.tsx";
 import { hrefOf } from "./route.ts";
 
 /** What is kept no longer than this is passed on at once, ms. */
@@ -39,11 +39,14 @@ function verdict({ pairs }: Hops): string {
 }
 
 function PairPart({ pair, page }: { pair: Pair; page: Page }) {
-  const jump = ({ capture, packet }: Evidence) => {
+  const jump = (evidence: Evidence) => {
+    const { capture, packet } = evidence;
     const hop = [pair.first, pair.second].find((hop) => hop.capture === capture);
-    return hop && pair.first.capture !== pair.second.capture
-      ? hrefOf(hop.capture, hop.connection, packet)
-      : undefined;
+    if (!hop) return undefined;
+    // In one capture of both hops, the packet itself tells which of them it is on.
+    return pair.first.capture === pair.second.capture
+      ? jumpTo(page, hop.capture)(evidence)
+      : hrefOf(hop.capture, hop.connection, packet);
   };
   const placed = (item: Evidence): Evidence => {
     const hop = { [pair.first.capture]: "before", [pair.second.capture]: "behind" }[item.capture ?? -1];

@@ -17,6 +17,9 @@ const KEYS: [keys: string[], what: string][] = [
 const PLOT_KEYS: [keys: string[], what: string][] = [
   [["+", "-"], "zoom, as the wheel does; 0 shows all"],
   [["←", "→"], "move; Home and End to the ends"],
+  [["y", "⇧ y"], "zoom in bytes, out, as Shift and the wheel do; a drag upright or across a box"],
+  [["⇧ ↑", "⇧ ↓"], "move to more, fewer bytes"],
+  [["f"], "fit the bytes to the data, as a double click on their axis does"],
   [["↑", "↓"], "previous, next packet"],
   [["n", "p"], "next, previous packet of a finding"],
   [["Esc"], "back to what was shown before"],

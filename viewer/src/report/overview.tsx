@@ -4,7 +4,7 @@ import { bytes, count, duration, plural } from "../text/number.ts";
 import { CallsPanel } from "./calls.tsx";
 import { Connections, type View } from "./connections/list.tsx";
 import { type Placed, type Row, ruleSums, worstFirst } from "./connections/order.ts";
-import { FindingBody, FindingHead, type Jump } from "./finding.tsx";
+import { BestFix, FindingBody, FindingHead, type Jump } from "./finding.tsx";
 import { inWords, Ledger, LedgerBar, lostOf } from "./ledger.tsx";
 import { href } from "./route.ts";
 import { Sign } from "./severity.tsx";
@@ -183,6 +183,7 @@ function ByRule({ index, rows, here, known, page, view, setView }: ByRuleProps) 
               <th scope="row">
                 <Sign severity={worst.finding.severity} /> {rule}
                 <span class="faint">{page.rules[rule]?.summary}</span>
+                <BestFix finding={worst.finding} />
               </th>
               <td>
                 {rows.length > 1 ? (

@@ -1,7 +1,7 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ConnectionView } from "../charts/index.ts";
 import { readTable } from "../data/inflate.ts";
-import type { Page, PageCapture, Report } from "../data/page.ts";
+import type { Capture, Finding, Page, PageCapture, Report } from "../data/page.ts";
 import type { Table } from "../data/table.ts";
 import { plain } from "../text/plain.ts";
 import type { Row } from "./connections/order.ts";
@@ -26,10 +26,14 @@ interface Read {
 
 /** The packets of a connection, where the page has them, or why it has not. */
 export function Packets({ report, page, capture, known, row, focus, routeOf }: Props) {
-  const { connection, findings } = row;
+  const { connection } = row;
   const section = useRef<HTMLElement>(null);
   const number = known.tables.find((info) => info.connection === connection.id)?.table;
   const { table, trouble } = useTable(number);
+  const shown = useMemo(
+    () => findingsOf(row, report.captures[capture], known),
+    [row, report, capture, known],
+  );
   useEffect(() => {
     if (focus.packet !== undefined && table) section.current?.scrollIntoView({ block: "start" });
   }, [focus.packet, table]);
@@ -46,12 +50,24 @@ export function Packets({ report, page, capture, known, row, focus, routeOf }: P
           connection={connection}
           table={table}
           focus={focus}
-          findings={findings.map(({ finding }) => finding)}
+          findings={shown}
           onRange={(range) => note(routeOf(range ? { ...focus, range } : { packet: focus.packet }))}
         />
       )}
     </section>
   );
+}
+
+/** Those of the connection, and what its packets show of findings about several connections or the whole capture. */
+function findingsOf(row: Row, capture: Capture | undefined, known: PageCapture): Finding[] {
+  const own = row.findings.map(({ finding }) => finding);
+  const places = known.shared_evidence.filter(({ connection }) => connection === row.connection.id);
+  const here = new Set(places.map(({ packet }) => packet));
+  const shared = (capture?.findings ?? [])
+    .filter((finding) => finding.connection === null && !own.includes(finding))
+    .map((finding) => ({ ...finding, evidence: finding.evidence.filter(({ packet }) => here.has(packet)) }))
+    .filter(({ evidence }) => evidence.length > 0);
+  return [...own, ...shared];
 }
 
 /** Reads a table when its connection is looked at; those of the others stay packed. */

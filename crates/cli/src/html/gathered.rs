@@ -1,9 +1,10 @@
 //! What is kept of a capture until it is known whose packets the page has.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use tcpwhy_diagnose::report::Source;
-use tcpwhy_report::html::{Candidate, CapturePage, Chosen};
+use tcpwhy_report::html::{ABOUT_ALL, Candidate, CapturePage, Chosen};
 use tcpwhy_report::terminal;
 
 /// A capture of the page.
@@ -11,6 +12,8 @@ pub(super) struct Gathered {
     pub(super) page: CapturePage,
     pub(super) candidates: Vec<Wanting>,
     pub(super) place: Place,
+    /// Packets that show findings about several connections or the whole capture.
+    pub(super) shared_evidence: BTreeSet<u64>,
 }
 
 /// Where a capture's packets are.
@@ -40,8 +43,11 @@ impl Gathered {
             let evidence = findings.iter().flat_map(|finding| &finding.evidence);
             Wanting { evidence: evidence.map(|evidence| evidence.packet).collect(), candidate }
         });
+        let about_all = source.findings().take_while(|finding| finding.connection.is_none()).take(ABOUT_ALL);
+        let shared = about_all.flat_map(|finding| finding.evidence).map(|evidence| evidence.packet);
         Self {
             candidates: candidates.collect(),
+            shared_evidence: shared.collect(),
             page: CapturePage { verdict, connections, findings, others_ledger_ms, ..CapturePage::default() },
             place,
         }

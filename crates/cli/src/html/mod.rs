@@ -237,13 +237,19 @@ impl Page {
         stop: &Stop,
         mut out: &mut dyn io::Write,
     ) -> io::Result<()> {
-        let tables = tables::look_again(&mut self.captures, self.budget, filter, stop);
         let hops = hops.map(|hops| {
             let pairs = hops.pairs.iter().take(MOST_PAIRS).cloned().collect();
             Hops { pairs, notes: hops.notes.clone() }
         });
         let in_hops = hops.iter().flat_map(|hops| &hops.pairs).flat_map(|pair| &pair.findings);
-        self.rules.extend(in_hops.map(|finding| finding.rule));
+        for finding in in_hops {
+            self.rules.insert(finding.rule);
+            for evidence in &finding.evidence {
+                let capture = evidence.capture.and_then(|capture| self.captures.get_mut(capture));
+                capture.map(|gathered| gathered.shared_evidence.insert(evidence.packet));
+            }
+        }
+        let tables = tables::look_again(&mut self.captures, self.budget, filter, stop);
         let captures: Vec<_> = self.captures.into_iter().map(|gathered| gathered.page).collect();
         let page = html::Page { format: html::FORMAT, captures: &captures, rules: &texts(&self.rules) };
         let report = self.report.end_with(hops.as_ref())?;

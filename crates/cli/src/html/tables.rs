@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tcpwhy_diagnose::Diagnosis;
 use tcpwhy_diagnose::flow::series::Wanted;
 use tcpwhy_diagnose::report::Source;
-use tcpwhy_report::html::{Share, Table, TableEntry, shares};
+use tcpwhy_report::html::{EvidencePlace, Share, Table, TableEntry, shares};
 
 use super::gathered::{Gathered, Place, Wanting};
 use crate::drive::{self, Analyzed, Trouble};
@@ -46,6 +46,7 @@ pub(super) fn look_again(
         }
     }
     for (gathered, shares) in captures.iter_mut().zip(&shares) {
+        gathered.page.shared_evidence.sort_unstable();
         if gathered.page.tables.is_empty() && !gathered.candidates.is_empty() {
             let unread = match &gathered.place {
                 Place::In { file, .. } => unread.get(file),
@@ -166,7 +167,15 @@ fn add_tables(gathered: &mut Gathered, shares: &Shares, diagnosis: &Diagnosis, t
             table: tables.len(),
             packets,
             every,
+            without_held: table.dropped > 0,
+            coarse_ledger: table.coarse_ledger,
         });
+        // Thinned or not, what is there is in the packets' order.
+        let has = |packet: &&u64| table.marks.binary_search_by_key(*packet, |mark| mark.number).is_ok();
+        let places = gathered.shared_evidence.iter().filter(has);
+        let connection = connection.id;
+        let places = places.map(|&packet| EvidencePlace { packet, connection });
+        gathered.page.shared_evidence.extend(places);
         tables.push(table.packed());
     }
 }

@@ -1,5 +1,6 @@
 //! `--html`: the data in the page, read as the page's script reads it.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -8,7 +9,7 @@ use std::process::Stdio;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::ZlibDecoder;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::capture::{Conversation, connections, write_write_read};
 use crate::run::{Desk, Ran};
@@ -202,6 +203,7 @@ fn real_captures_have_tables_that_agree_with_their_report() {
             let id = connection["id"].as_u64().expect("a number");
             let (table, entry) = page.table(0, id).expect("few packets are all there");
             assert_agrees(connection, (table, entry));
+            assert_eq!((&entry["without_held"], &entry["coarse_ledger"]), (&json!(false), &json!(false)));
             let base = connection["base_rtt_ms"].as_f64().expect("a handshake");
             let round_trips = &table["round_trips"]["rtt"];
             assert!(
@@ -210,6 +212,38 @@ fn real_captures_have_tables_that_agree_with_their_report() {
             );
         }
     }
+}
+
+#[test]
+fn evidence_of_several_connections_has_the_connection_of_each_packet() {
+    let desk = Desk::new();
+    let file = project("tests/corpus/connection-each-20ms-client.pcapng.zst");
+    let file = file.to_str().expect("a path");
+    let Some((_, all)) = page(&desk, &[file]) else { return };
+    let (capture, extra) = all.capture(0);
+    let findings = capture["findings"].as_array().expect("findings");
+    let shared: Vec<_> = findings.iter().filter(|finding| finding["connection"].is_null()).collect();
+    let mut named: Vec<_> = shared
+        .iter()
+        .flat_map(|finding| finding["evidence"].as_array().expect("evidence"))
+        .map(|evidence| evidence["packet"].as_u64().expect("a number"))
+        .collect();
+    named.sort_unstable();
+    named.dedup();
+    let places = extra["shared_evidence"].as_array().expect("places");
+    let placed: Vec<_> = places.iter().map(|place| place["packet"].as_u64().expect("a number")).collect();
+    assert!(named.len() > 1);
+    assert_eq!(placed, named);
+    for place in places {
+        let id = place["connection"].as_u64().expect("a number");
+        let (table, _) = all.table(0, id).expect("its packets are there");
+        assert!(table["marks"]["number"].contains(&place["packet"].as_i64().expect("a number")));
+    }
+    // Each connection has its own SYN there.
+    let connections: BTreeSet<_> = places.iter().map(|place| place["connection"].as_u64()).collect();
+    assert_eq!(connections.len(), places.len());
+    let (_, none) = page(&desk, &["--html-packets", "0", file]).expect("a page");
+    assert_eq!(none.capture(0).1["shared_evidence"], json!([]));
 }
 
 #[test]
@@ -416,6 +450,7 @@ fn a_connection_with_too_many_packets_is_thinned_but_not_near_evidence() {
     let Some((_, all)) = page(&desk, &["long.pcap"]) else { return };
     let (whole, entry) = all.table(0, 0).expect("a table");
     assert_eq!(entry["every"], 1);
+    assert_eq!(entry["without_held"], false);
     assert_agrees(&all.report["captures"][0]["connections"][0], (whole, entry));
     let packets = whole["marks"]["number"].len();
     let size = element(&all.html, "tcpwhy-packets-0").expect("a table").len();
@@ -424,6 +459,7 @@ fn a_connection_with_too_many_packets_is_thinned_but_not_near_evidence() {
     let Some((_, part)) = page(&desk, &["--html-packets", "2000", "long.pcap"]) else { return };
     let (thinned, entry) = part.table(0, 0).expect("a table");
     assert_eq!(entry["every"], packets.div_ceil(2_000));
+    assert_eq!((&entry["without_held"], &entry["coarse_ledger"]), (&json!(true), &json!(true)));
     let kept = &thinned["marks"]["number"];
     let evidence: Vec<i64> = part.report["captures"][0]["findings"]
         .as_array()

@@ -13,8 +13,8 @@ const FINDINGS: usize = 2_000;
 const FEWEST: usize = 20;
 /// One in so many of the listed connections is there because it is busy, whatever it lost.
 const BUSY_SHARE: usize = 5;
-/// Findings about several connections or the capture.
-const ABOUT_ALL: usize = 100;
+/// Findings about several connections or the capture that a page tells.
+pub const ABOUT_ALL: usize = 100;
 /// What is left of a sum of times once its parts are taken from it, where it should be nothing. ms.
 const ROUNDING: f64 = 1e-6;
 

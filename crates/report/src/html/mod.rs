@@ -15,8 +15,8 @@ mod tests;
 
 use std::io::{self, Write};
 
-pub use choice::{Candidate, Chosen, Limits, Listed};
-pub use page::{CapturePage, FORMAT, Page, TableEntry};
+pub use choice::{ABOUT_ALL, Candidate, Chosen, Limits, Listed};
+pub use page::{CapturePage, EvidencePlace, FORMAT, Page, TableEntry};
 pub use rules::{RuleText, texts};
 pub use share::{Share, shares};
 pub use table::Table;

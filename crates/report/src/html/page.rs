@@ -36,6 +36,18 @@ pub struct CapturePage {
     pub tables: Vec<TableEntry>,
     /// Why nobody's are.
     pub no_packets: Option<String>,
+    /// Whose packets show findings about several connections or the whole capture, in the packets' order: of those that the
+    /// page has.
+    pub shared_evidence: Vec<EvidencePlace>,
+}
+
+/// Where a packet is that a finding names which has no connection of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct EvidencePlace {
+    /// Position in the capture, from 1.
+    pub packet: u64,
+    /// The number of the connection that it belongs to.
+    pub connection: u64,
 }
 
 /// Where a connection's packets are.
@@ -49,4 +61,8 @@ pub struct TableEntry {
     pub packets: u64,
     /// One of so many is there, and all near the evidence of findings; 1 where all are.
     pub every: u64,
+    /// Whether held ACKs were not looked for, since packets are left out.
+    pub without_held: bool,
+    /// Whether neighbouring intervals of the ledger were put together: their sums are right, their order is not.
+    pub coarse_ledger: bool,
 }

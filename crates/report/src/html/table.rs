@@ -27,6 +27,8 @@ pub struct Table {
     pub sacks: Vec<Sack>,
     /// The ledger, interval by interval.
     pub bookings: Vec<Booking>,
+    /// Whether neighbouring intervals were put together, since there were too many.
+    pub coarse_ledger: bool,
     /// ACKs that a receiver held, and whose data it was that they were for.
     pub held: Vec<(Side, HeldAck)>,
     /// Requests and their answers.
@@ -49,11 +51,13 @@ impl Table {
         });
         let mut held: Vec<_> = held.collect();
         held.sort_by_key(|(_, held)| held.from);
+        let bookings = diagnosis.bookings(connection.id)?;
         Some(Self {
             origin: diagnosis.origin(),
             marks: series.marks.clone(),
             sacks: series.sacks.clone(),
-            bookings: diagnosis.bookings(connection.id)?.intervals,
+            bookings: bookings.intervals,
+            coarse_ledger: bookings.is_coarse,
             held,
             exchanges: series.exchanges.clone(),
             round_trips: series.round_trips.clone(),

@@ -70,6 +70,7 @@ fn table(columns: &Columns, origin: i64) -> Table {
         marks: rows(columns, 0).into_iter().map(mark).collect(),
         sacks: rows(columns, 1).into_iter().map(sack).collect(),
         bookings: rows(columns, 2).into_iter().map(booking).collect(),
+        coarse_ledger: false,
         held: rows(columns, 3).into_iter().map(held).collect(),
         exchanges: rows(columns, 4)
             .into_iter()

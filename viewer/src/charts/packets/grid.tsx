@@ -10,27 +10,28 @@ import { flagLetters, inWords, senderOf, waitInWords, waits } from "./describe.t
 import { bringIntoView, firstRow, ROW, scrolledHeight, scrollFor } from "./window.ts";
 
 const COLUMNS = ["no", "time", "delta", "from", "flags", "seq", "len", "ack", "window", "what"] as const;
-/** Height of the rows' window, CSS pixels; a short table takes less. */
-const MOST_HEIGHT = 308;
+/** Rows are drawn for this height, CSS pixels, until it is known how high the table is. */
+const FIRST_HEIGHT = 308;
 /** The table follows the plot once that has come to rest for so many ms. */
 const REST_MS = 140;
 
 export function PacketGrid({ model }: { model: Model }) {
   const rows = model.table.marks.count;
-  const height = Math.min(MOST_HEIGHT, rows * ROW);
   const scroller = useRef<HTMLDivElement>(null);
+  const height = useHeight(scroller);
   const [scrolled, setScrolled] = useState(0);
   const update = useState({})[1];
   const first = firstRow(scrolled, rows, height);
 
   const scrollToRow = (next: number) => {
-    if (scroller.current) scroller.current.scrollTop = scrollFor(next, rows, height);
+    const element = scroller.current;
+    if (element) element.scrollTop = scrollFor(next, rows, element.clientHeight);
   };
   const reveal = (row: number) => {
     const element = scroller.current;
     if (!element || row < 0) return;
-    const now = firstRow(element.scrollTop, rows, height);
-    const next = bringIntoView(row, now, height);
+    const now = firstRow(element.scrollTop, rows, element.clientHeight);
+    const next = bringIntoView(row, now, element.clientHeight);
     if (next !== now) scrollToRow(next);
   };
   useEffect(() => follow(model, scroller, reveal, scrollToRow, () => update({})), [model]);
@@ -56,8 +57,8 @@ export function PacketGrid({ model }: { model: Model }) {
       onPointerLeave={() => model.point(NONE)}
     >
       <div class="packet-head" role="row" aria-rowindex={1}>
-        {COLUMNS.map((name) => (
-          <div key={name} role="columnheader" class={`cell cell-${name}`}>
+        {COLUMNS.map((name, index) => (
+          <div key={name} role="columnheader" class={`cell cell-${name}`} aria-colindex={index + 1}>
             {name === "delta" && model.sampled ? "since row above" : name}
           </div>
         ))}
@@ -65,14 +66,11 @@ export function PacketGrid({ model }: { model: Model }) {
       <div
         ref={scroller}
         class="packet-scroll"
-        style={{ height: `${height}px` }}
+        style={{ "--rows-height": `${rows * ROW}px` }}
         onScroll={(event) => setScrolled(event.currentTarget.scrollTop)}
       >
-        <div class="packet-room" style={{ height: `${scrolledHeight(rows)}px` }}>
-          <div
-            class="packet-rows"
-            style={{ transform: `translateY(${Math.round(scrolled - (first - begin) * ROW)}px)` }}
-          >
+        <div class="packet-room" style={{ "--room": `${scrolledHeight(rows)}px` }}>
+          <div class="packet-rows" style={{ "--down": `${Math.round(scrolled - (first - begin) * ROW)}px` }}>
             {visible.map((row) => (
               <PacketRow key={row} model={model} row={row} />
             ))}
@@ -81,6 +79,18 @@ export function PacketGrid({ model }: { model: Model }) {
       </div>
     </div>
   );
+}
+
+/** The height of the rows' window, CSS pixels, which the style sheet decides. */
+function useHeight(scroller: { current: HTMLDivElement | null }): number {
+  const [height, setHeight] = useState(FIRST_HEIGHT);
+  useLayoutEffect(() => {
+    const element = scroller.current as HTMLDivElement;
+    const sizes = new ResizeObserver(() => setHeight(element.clientHeight));
+    sizes.observe(element);
+    return () => sizes.disconnect();
+  }, []);
+  return height;
 }
 
 /** Keeps the table where the plot is. Returns how to stop that. */
@@ -97,6 +107,7 @@ function follow(
   const stop = model.listen((change) => {
     if (change === "choose") reveal(model.chosen);
     if (change === "point" && !isUsed()) reveal(model.pointed);
+    if (change === "bytes") return;
     if (change === "view") {
       clearTimeout(rest);
       rest = window.setTimeout(() => {
@@ -175,6 +186,7 @@ function PacketRow({ model, row }: { model: Model; row: number }) {
         <div
           key={COLUMNS[index]}
           role="gridcell"
+          aria-colindex={index + 1}
           class={`cell cell-${COLUMNS[index]}`}
           title={index === 9 ? String(cell) : undefined}
         >

@@ -58,6 +58,10 @@ export const xOf = (scale: Scale, time: number): number =>
 export const yOf = (scale: Scale, bytes: number): number =>
   scale.box.y + scale.box.height * (1 - (bytes - scale.reach.low) / (scale.reach.high - scale.reach.low));
 
+/** The byte at a height on the canvas. */
+export const bytesAt = ({ box, reach }: Scale, y: number): number =>
+  reach.low + (1 - (y - box.y) / box.height) * (reach.high - reach.low);
+
 /** The moment at a place on the canvas. */
 export const timeAt = (box: Box, view: Range, x: number): number =>
   view.from + ((x - box.x) / box.width) * (view.until - view.from);

@@ -5,13 +5,14 @@ import { LINES, MEANING } from "../../text/lines.ts";
 import { percent } from "../../text/number.ts";
 import type { Model } from "../model.ts";
 import { lineColor } from "../palette.ts";
+import { useSettled } from "../rest.ts";
 import { duration } from "../words.ts";
-import { reachOf } from "./scene.ts";
 import { sumsOf } from "./stretches.ts";
 
 type Look = "bar" | "line" | "box";
 
 export function Legend({ model, senders }: { model: Model; senders: Side[] }) {
+  useSettled(model, "bytes");
   const sums = sumsOf(model.table.bookings, model.view);
   const all = sums.reduce((sum, ns) => sum + ns, 0);
   return (
@@ -47,7 +48,7 @@ function marksOf(model: Model, senders: Side[]): [Look, string, string][] {
     [any(({ sent }) => sent[1].row.length > 0), "bar", "retransmission", "sent again"],
     [any(({ sent }) => sent[2].row.length > 0), "bar", "probe", "probe"],
     [any(({ acks }) => acks.row.length > 0), "line", "acked", "ACKed; a tick: the same ACK again"],
-    [any((scene) => reachOf(scene, model.view).edge === "shown"), "line", "window", "window's edge"],
+    [senders.some((sender) => model.reach(sender).edge === "shown"), "line", "window", "window's edge"],
     [any(({ blocks }) => blocks.time.length > 0), "bar", "sacked", "SACKed"],
     [any(({ holes }) => holes.length > 0), "box", "hole", "missing"],
     [any(({ holds }) => holds.length > 0), "line", "held", "ACK held"],

@@ -1,8 +1,10 @@
 /** What lies over the marks and changes with the pointer: crosshair, rings, the chosen packet, a stretch being dragged. */
 
-import { BARE, hasAck, kindOf, sideOf } from "../../data/table.ts";
+import { BARE, kindOf, type Side, sideOf } from "../../data/table.ts";
 import { type Model, NONE } from "../model.ts";
 import type { Palette } from "../palette.ts";
+import { byteOf } from "./bytes.ts";
+import { type Drag, marked } from "./drag.ts";
 import { type Box, type Layout, type Scale, xOf, yOf } from "./layout.ts";
 import { outlined, type Place } from "./paint.ts";
 import { nameOf } from "./scene.ts";
@@ -19,17 +21,11 @@ export interface Pointer {
   y: number;
 }
 
-/** A stretch that is being dragged, on the canvas. */
-export interface Drag {
-  from: number;
-  until: number;
-}
-
 /** Where a packet is on a plot; null where it has no place there. */
 export function placeOf(
   model: Model,
   scale: Scale,
-  sender: number,
+  sender: Side,
   row: number,
 ): { x: number; y: number } | null {
   const { marks } = model.table;
@@ -38,13 +34,14 @@ export function placeOf(
   if (x < scale.box.x - 1 || x > scale.box.x + scale.box.width + 1) return null;
   const isMine = sideOf(what) === sender;
   if (isMine && kindOf(what) === BARE && nameOf(what) === "") return null;
-  if (!isMine && !hasAck(what)) return null;
-  const bytes = isMine ? (marks.seq[row] as number) + (marks.len[row] as number) : (marks.ack[row] as number);
-  return { x, y: yOf(scale, bytes) };
+  const byte = byteOf(marks, sender, row);
+  if (byte === null) return null;
+  const y = yOf(scale, byte);
+  return y < scale.box.y - 1 || y > scale.box.y + scale.box.height + 1 ? null : { x, y };
 }
 
 /** Whether a packet is shown by the data of `sender`: its own data, or what the other side has to say of it. */
-function isAt(model: Model, sender: number, row: number): boolean {
+function isAt(model: Model, sender: Side, row: number): boolean {
   const what = model.table.marks.what[row] ?? 0;
   const isOwn = sideOf(what) === sender;
   return isOwn ? kindOf(what) !== BARE || nameOf(what) !== "" : kindOf(what) === BARE;
@@ -55,7 +52,7 @@ export function paintRings(
   context: CanvasRenderingContext2D,
   model: Model,
   scale: Scale,
-  sender: number,
+  sender: Side,
   taken: Place[],
   ratio: number,
   palette: Palette,
@@ -106,7 +103,7 @@ export function paintOverlay(
   context: CanvasRenderingContext2D,
   model: Model,
   layout: Layout,
-  scales: readonly { sender: number; scale: Scale }[],
+  scales: readonly { sender: Side; scale: Scale }[],
   pointer: Pointer | null,
   drag: Drag | null,
   palette: Palette,
@@ -122,15 +119,14 @@ export function paintOverlay(
 }
 
 function paintDrag(context: CanvasRenderingContext2D, layout: Layout, drag: Drag, palette: Palette): void {
-  const left = Math.min(drag.from, drag.until);
-  const width = Math.abs(drag.until - drag.from);
-  for (const box of layout.plots) {
+  const thick = Math.max(1, layout.ratio);
+  context.fillStyle = palette.accent;
+  for (const { x, y, width, height } of marked(drag, layout.plots)) {
     context.globalAlpha = 0.18;
-    context.fillStyle = palette.accent;
-    context.fillRect(left, box.y, width, box.height);
+    context.fillRect(x, y, width, height);
     context.globalAlpha = 1;
-    context.fillRect(left, box.y, layout.ratio, box.height);
-    context.fillRect(left + width, box.y, layout.ratio, box.height);
+    if (drag.axes !== "bytes") for (const at of [x, x + width]) context.fillRect(at, y, thick, height);
+    if (drag.axes !== "time") for (const at of [y, y + height]) context.fillRect(x, at, width, thick);
   }
 }
 
@@ -170,7 +166,7 @@ function paintPointed(
   context: CanvasRenderingContext2D,
   model: Model,
   scale: Scale,
-  sender: number,
+  sender: Side,
   ratio: number,
   palette: Palette,
 ): void {
@@ -186,7 +182,7 @@ function paintChosen(
   context: CanvasRenderingContext2D,
   model: Model,
   scale: Scale,
-  sender: number,
+  sender: Side,
   ratio: number,
   palette: Palette,
 ): void {

@@ -19,6 +19,9 @@ const NAMES_APART = 26;
 /** Half the height of a held ACK's bar. CSS pixels. */
 const HELD = 3;
 
+/** No mark is so high, pixels of the canvas. */
+const OUTSIDE = 10_000;
+
 /** Where text stands, so that no other is written over it. */
 export type Place = { x: number; y: number };
 
@@ -52,8 +55,10 @@ class Brush {
     return Math.round(xOf(this.scale, time));
   }
 
+  /** The height of a byte; what is far outside of the picture is not as far as numbers go. */
   y(bytes: number): number {
-    return yOf(this.scale, bytes);
+    const { box } = this.scale;
+    return Math.min(Math.max(yOf(this.scale, bytes), box.y - OUTSIDE), box.y + box.height + OUTSIDE);
   }
 
   /** CSS pixels as whole ones of the canvas. */
@@ -204,7 +209,8 @@ function paintNames(brush: Brush, scene: Scene, palette: Palette): Place[] {
     const y = brush.y((marks.seq[row] as number) + (marks.len[row] as number));
     context.fillStyle = palette.ink;
     bars.add(x, y - scale.box.y, y - scale.box.y, px(LEAST_TICK));
-    if (x < free || written.length >= MOST_NAMES) continue;
+    const isOut = y < scale.box.y || y > scale.box.y + scale.box.height;
+    if (isOut || x < free || written.length >= MOST_NAMES) continue;
     free = x + px(NAMES_APART);
     const isRight = x > scale.box.x + scale.box.width - px(NAMES_APART);
     const baseline = Math.max(y - px(6), scale.box.y + px(11));

@@ -4,11 +4,11 @@ import type { Side } from "../../data/table.ts";
 import { type Model, NONE } from "../model.ts";
 import { type Palette, paletteOf } from "../palette.ts";
 import { headingOf, paintBytes, paintFrame, paintLedger, paintTimes } from "./axes.ts";
+import type { Drag } from "./drag.ts";
 import { rowNear } from "./hit.ts";
-import { type Layout, layoutOf, type Scale, timeAt } from "./layout.ts";
-import { type Drag, type Pointer, paintOverlay, paintRings } from "./overlay.ts";
+import { bytesAt, type Layout, layoutOf, type Scale, timeAt } from "./layout.ts";
+import { type Pointer, paintOverlay, paintRings } from "./overlay.ts";
 import { paintMarks } from "./paint.ts";
-import { reachOf } from "./scene.ts";
 import { stretches } from "./stretches.ts";
 
 /** A direction with less than this share of the other's bytes gets less room. */
@@ -100,7 +100,7 @@ export class Picture {
     paintTimes(context, layout, view, palette);
     this.panels = this.senders.map((sender, index) => {
       const box = layout.plots[index] as Layout["plots"][number];
-      return { sender, scale: { box, view, reach: reachOf(scenes[sender], view) } };
+      return { sender, scale: { box, view, reach: model.reach(sender) } };
     });
     for (const { sender, scale } of this.panels) {
       const scene = scenes[sender];
@@ -148,6 +148,34 @@ export class Picture {
   /** The moment at a place on the canvas. */
   time(x: number): number {
     return this.layout ? timeAt(this.layout.strip, this.model.view, x) : this.model.view.from;
+  }
+
+  /** The plot beside which `y` (CSS pixels) is, left of it or within. */
+  plotAt(y: number): number {
+    const at = y * (this.layout?.ratio ?? 1);
+    return this.layout?.plots.findIndex((box) => at >= box.y && at <= box.y + box.height) ?? -1;
+  }
+
+  /** Whether `x` (CSS pixels) is left of the plots, where their bytes are written. */
+  isAxis(x: number): boolean {
+    return this.layout !== null && x * this.layout.ratio < this.layout.strip.x;
+  }
+
+  /** The place on the canvas of `y` (CSS pixels), brought into a plot. */
+  upright(plot: number, y: number): number {
+    const box = this.layout?.plots[plot] ?? { y: 0, height: 1 };
+    return Math.min(Math.max(y * (this.layout?.ratio ?? 1), box.y), box.y + box.height);
+  }
+
+  /** Whose data a plot shows, and the byte at a height on the canvas. */
+  byte(plot: number, y: number): { sender: Side; byte: number } | null {
+    const panel = this.panels[plot];
+    return panel ? { sender: panel.sender, byte: bytesAt(panel.scale, y) } : null;
+  }
+
+  /** Height of a plot in CSS pixels. */
+  heightOf(plot: number): number {
+    return (this.layout?.plots[plot]?.height ?? 1) / (this.layout?.ratio ?? 1);
   }
 
   /** Width of the plots in CSS pixels. */

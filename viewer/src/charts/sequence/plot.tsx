@@ -32,7 +32,10 @@ export function Plot({ model, senders, label }: { model: Model; senders: Side[];
       attach(element, drawn, moved),
       onPaletteChange(() => drawn.recolor()),
       model.listen((change) => {
-        drawn.schedule(change === "view" ? "marks" : "overlay");
+        const hasMoved = change === "view" || change === "bytes";
+        drawn.schedule(hasMoved ? "marks" : "overlay");
+        // What was under the pointer is somewhere else now.
+        if (hasMoved) setPointed(null);
         if (change === "choose" && model.chosen !== NONE) setTold(spoken(model, model.chosen));
       }),
     ];

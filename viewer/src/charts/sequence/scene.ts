@@ -238,8 +238,8 @@ export interface Reach {
   edge: "shown" | "above" | "none";
 }
 
-/** What the data with its ACKs reaches over in view. */
-export function reachOf(scene: Scene, view: Range): Reach {
+/** What the data with its ACKs reaches over in view; `withEdge` with the window's edge even where the data is flat then. */
+export function reachOf(scene: Scene, view: Range, withEdge = false): Reach {
   const { sent, acks } = scene;
   let low = Number.POSITIVE_INFINITY;
   let high = Number.NEGATIVE_INFINITY;
@@ -260,12 +260,12 @@ export function reachOf(scene: Scene, view: Range): Reach {
     for (let at = entering; at < last; at++)
       if ((acks.edge[at] as number) > edge) edge = acks.edge[at] as number;
   }
-  return fitted(low, high, edge);
+  return fitted(low, high, edge, withEdge);
 }
 
-function fitted(low: number, high: number, edge: number): Reach {
+function fitted(low: number, high: number, edge: number, withEdge: boolean): Reach {
   if (low > high) return { low: -0.1, high: 1.1, edge: "none" };
-  const isNear = high - low >= (edge - low) * LEAST_SHARE;
+  const isNear = withEdge || high - low >= (edge - low) * LEAST_SHARE;
   const top = isNear ? Math.max(high, edge) : high;
   const room = Math.max(top - low, 1) * MARGIN;
   return {

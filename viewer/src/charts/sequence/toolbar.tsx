@@ -1,10 +1,13 @@
 /** Buttons for what wheel and keys do, whose data is shown, and the findings' packets. */
 
 import { useEffect, useState } from "preact/hooks";
+import type { Finding } from "../../data/page.ts";
 import type { Side } from "../../data/table.ts";
+import { count } from "../../text/number.ts";
 import { type Model, NONE, type Pin } from "../model.ts";
 import { panned, span, zoomed } from "../view.ts";
 import { duration, moment } from "../words.ts";
+import { FITTED } from "./bytes.ts";
 
 const DIRECTIONS: { name: string; senders: Side[] }[] = [
   { name: "both", senders: [0, 1] },
@@ -28,6 +31,8 @@ export function Toolbar({
   useEffect(() => model.listen((change) => change !== "point" && update({})), [model]);
   const middle = (model.goal.from + model.goal.until) / 2;
   const zoom = (factor: number) => model.glide(zoomed(model.goal, factor, middle, model.all), "button");
+  const zoomBytes = (factor: number) =>
+    model.glide(model.goal, "button", [model.zoomedBytes(0, factor), model.zoomedBytes(1, factor)]);
   const pan = (share: number) => model.glide(panned(model.goal, share, model.all), "button");
   return (
     <div class="chart-tools">
@@ -45,10 +50,24 @@ export function Toolbar({
         <Tool
           label="Show all (0)"
           text="all"
-          act={() => model.glide(model.all, "button all")}
-          off={model.isWhole}
+          act={() => model.reset("button all")}
+          off={model.isWhole && model.isFitted}
         />
       </div>
+      <fieldset class="tool-group">
+        <legend class="unseen">Bytes</legend>
+        <span class="tool-name" aria-hidden="true">
+          bytes
+        </span>
+        <Tool label="Fewer bytes (y; Shift and wheel; drag upright)" text="+" act={() => zoomBytes(ZOOM)} />
+        <Tool label="More bytes (Shift and y)" text="−" act={() => zoomBytes(1 / ZOOM)} />
+        <Tool
+          label="Fit the bytes to the data (f; double click on the axis)"
+          text="fit"
+          act={() => model.glide(model.goal, "button fit", FITTED)}
+          off={model.isFitted}
+        />
+      </fieldset>
       <fieldset class="tool-group">
         <legend class="unseen">Whose data</legend>
         {DIRECTIONS.map(({ name, senders: these }) => (
@@ -87,11 +106,18 @@ function Tool({
   );
 }
 
-/** `0.100000 – 0.350000 s: 250 ms`. */
-function inWords({ goal, life, isWhole }: Model): string {
+/** `0.100000 – 0.350000 s · 250 ms · client's bytes 100 – 1,200`. */
+function inWords({ goal, life, isWhole, bytesGoal }: Model): string {
   const digits = Math.min(9, Math.max(3, Math.ceil(11 - Math.log10(span(goal)))));
   const stretch = isWhole ? life : goal;
-  return `${moment(stretch.from, digits)} – ${moment(stretch.until, digits)} s · ${duration(span(stretch))}`;
+  const chosen = bytesGoal.map((range, sender) => {
+    const whose = sender === 0 ? "client" : "server";
+    return range
+      ? ` · ${whose}'s bytes ${count(Math.ceil(range.from))} – ${count(Math.floor(range.until))}`
+      : "";
+  });
+  const time = `${moment(stretch.from, digits)} – ${moment(stretch.until, digits)} s`;
+  return `${time} · ${duration(span(stretch))}${chosen.join("")}`;
 }
 
 /** A finding's packets as buttons. */
@@ -103,8 +129,8 @@ function Evidence({ model }: { model: Model }) {
         const pins = model.pins.filter((pin) => pin.finding === index);
         if (pins.length === 0) return null;
         return (
-          <div key={finding.rule} class="evidence-row">
-            <span class={`evidence-rule severity-${finding.severity}`}>{finding.rule}</span>
+          <div key={index} class="evidence-row">
+            <span class={`evidence-rule severity-${finding.severity}`}>{nameOf(finding, model)}</span>
             {pins.map((pin) => (
               <PinButton key={`${pin.packet} ${pin.note}`} model={model} pin={pin} />
             ))}
@@ -113,6 +139,12 @@ function Evidence({ model }: { model: Model }) {
       })}
     </div>
   );
+}
+
+/** Its rule; with the side that it blames where there are several of that rule. */
+function nameOf({ rule, blame }: Finding, { findings }: Model): string {
+  const isOnly = findings.filter((other) => other.rule === rule).length === 1;
+  return isOnly ? rule : `${rule}, ${blame.side}`;
 }
 
 function PinButton({ model, pin }: { model: Model; pin: Pin }) {

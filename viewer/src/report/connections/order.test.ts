@@ -114,3 +114,14 @@ it("sums up rules over connections, and counts a connection once", () => {
   ]);
   expect(twice.map(rulesOf)).toEqual([["split-write"], ["zero-window", "split-write", "slow-server"]]);
 });
+
+it("takes what is about the capture for what is about its only connection", () => {
+  const about = [finding(null, "clock-step", "note", 0), finding(7, "rto", "problem", 100)];
+  const [only] = rowsOf([connection(7, "10.0.0.7:1")], about);
+  expect(only?.findings.map(({ finding: { rule }, index }) => [rule, index])).toEqual([
+    ["rto", 1],
+    ["clock-step", 0],
+  ]);
+  const several = rowsOf([connection(7, "10.0.0.7:1"), connection(8, "10.0.0.8:1")], about);
+  expect(several.map((row) => row.findings.length)).toEqual([1, 0]);
+});

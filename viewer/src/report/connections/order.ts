@@ -55,14 +55,16 @@ export function worstFirst(a: Placed, b: Placed): number {
   );
 }
 
-/** A row for each connection, with its findings. */
+/** A row for each connection, with its findings. Where there is but one, what is about the capture is about it. */
 export function rowsOf(connections: Connection[], findings: Finding[]): Row[] {
   const byConnection = new Map<number, Placed[]>();
+  const only = connections.length === 1 ? connections[0]?.id : undefined;
   findings.forEach((finding, index) => {
-    if (finding.connection === null) return;
-    const placed = byConnection.get(finding.connection) ?? [];
+    const id = finding.connection ?? only;
+    if (id === undefined) return;
+    const placed = byConnection.get(id) ?? [];
     placed.push({ finding, index });
-    byConnection.set(finding.connection, placed);
+    byConnection.set(id, placed);
   });
   return connections.map((connection) => ({
     connection,
