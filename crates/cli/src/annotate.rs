@@ -122,7 +122,7 @@ fn reader(path: &Path, stop: &Stop) -> Result<Reader<Input>> {
 /// What is to be said of the capture.
 fn comments(path: &Path, stop: &Stop) -> Result<Comments> {
     let mut comments = Comments::default();
-    let take = &mut |Analyzed { diagnosis, recorded }: Analyzed| {
+    let take = &mut |Analyzed { diagnosis, recorded, .. }: Analyzed| {
         let located = recorded.as_ref().map(|recorded| Located::new(&diagnosis, recorded));
         comments = match &located {
             Some(located) => Comments::of(located, env!("CARGO_PKG_VERSION")),

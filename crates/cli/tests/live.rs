@@ -12,6 +12,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,7 +20,7 @@ use namespace::{ip, on_own_loopback};
 use rustix::process::Signal;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 fn tcpwhy(args: &[&str]) -> Command {
@@ -88,6 +89,12 @@ fn connected() -> (TcpStream, TcpStream) {
 
 /// Requests in two writes each, on a connection with Nagle's algorithm.
 fn stalling_calls(calls: usize) -> SocketAddr {
+    let mut left = calls;
+    stalling_calls_while(|| left.checked_sub(1).inspect(|less| left = *less).is_some())
+}
+
+/// The same as long as more are wanted.
+fn stalling_calls_while(mut wanted: impl FnMut() -> bool) -> SocketAddr {
     let (mut client, mut server) = connected();
     let address = server.local_addr().expect("an address");
     let serving = thread::spawn(move || {
@@ -96,7 +103,7 @@ fn stalling_calls(calls: usize) -> SocketAddr {
             server.write_all(&[1; 50]).expect("a client");
         }
     });
-    for _ in 0..calls {
+    while wanted() {
         client.write_all(&[2; 100]).expect("a server");
         client.write_all(&[3; 100]).expect("a server");
         client.read_exact(&mut [0; 50]).expect("an answer");
@@ -104,6 +111,11 @@ fn stalling_calls(calls: usize) -> SocketAddr {
     drop(client);
     serving.join().expect("no panic in the server");
     address
+}
+
+/// What this process is called.
+fn own_name() -> String {
+    std::fs::read_to_string("/proc/self/comm").expect("a name").trim().to_owned()
 }
 
 fn rules(report: &Value) -> Vec<(String, Value, Value)> {
@@ -140,6 +152,11 @@ fn a_stall_is_found_while_it_goes_on_and_the_file_says_the_same() {
         let from_file: Value = serde_json::from_slice(&from_file.stdout).expect("JSON");
         assert_eq!(rules(&from_file), rules(&report));
         assert_eq!(from_file["captures"][0]["packets"], report["captures"][0]["packets"]);
+        let connections = &report["captures"][0]["connections"];
+        assert_eq!(&from_file["captures"][0]["connections"], connections);
+        // Who was at both ends is in the file, too.
+        let me = json!({ "name": own_name(), "pid": std::process::id() });
+        assert_eq!((&connections[0]["client_program"], &connections[0]["server_program"]), (&me, &me));
         assert_eq!(from_file["captures"][0]["ledger_ms"], report["captures"][0]["ledger_ms"]);
     });
 }
@@ -238,17 +255,26 @@ fn the_rights_are_given_up() {
 #[test]
 fn programs_are_named_in_lines_and_in_the_report() {
     on_own_loopback("programs_are_named_in_lines_and_in_the_report", || {
-        let live = Live::start(&[]);
-        let server = stalling_calls(60);
-        let lines = live.stop();
-        let me = std::process::id();
-        let own = std::fs::read_to_string("/proc/self/comm").expect("a name");
-        let own = format!("{} ({me})", own.trim());
-        let news = lines.lines().find(|line| line.contains("nagle-delayed-ack  127.0.0.1:")).expect("a line");
+        let mut live = Live::start(&[]);
+        let mut lines = BufReader::new(live.child.stdout.take().expect("standard output")).lines();
+        let mut until = |text: &str| {
+            let line = lines.find(|line| line.as_ref().is_ok_and(|line| line.contains(text)));
+            line.unwrap_or_else(|| panic!("no line with {text}")).expect("UTF-8")
+        };
+        let is_told = AtomicBool::new(false);
+        let (server, news) = thread::scope(|scope| {
+            // Until it is told, however long that takes.
+            let calls = scope.spawn(|| stalling_calls_while(|| !is_told.load(Ordering::Relaxed)));
+            let news = until("nagle-delayed-ack  127.0.0.1:");
+            is_told.store(true, Ordering::Relaxed);
+            (calls.join().expect("no panic"), news)
+        });
+        let own = format!("{} ({})", own_name(), std::process::id());
         assert!(news.contains(&format!("→ {server}, {own} → {own}: ")), "{news}");
-        // The report breaks its lines.
-        let report = lines.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(report.contains(&format!("{server} is {own}")), "{lines}");
+        live.signal(Signal::INT);
+        until(&format!("→ {server} ─"));
+        assert_eq!(until(" → ").trim(), format!("{own} → {own}"), "right below the addresses");
+        assert_eq!(live.everything().0, Some(0));
     });
 }
 

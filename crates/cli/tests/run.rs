@@ -380,7 +380,11 @@ fn the_ledger_begins_a_hold_with_its_write() {
         Command::new(env!("CARGO_BIN_EXE_tcpwhy")).args(["--format", "json"]).arg(&recording).output();
     for report in [std::fs::read(said).expect("a report"), analyzed.expect("the binary runs").stdout] {
         let report: serde_json::Value = serde_json::from_slice(&report).expect("a report");
-        let ledger = &report["captures"][0]["connections"][0]["ledger_ms"];
+        let connection = &report["captures"][0]["connections"][0];
+        // Both ends are the same program's.
+        let [client, server] = ["client_program", "server_program"].map(|end| &connection[end]);
+        assert!(client["name"] == "work" && client["pid"].is_u64() && client == server, "{connection}");
+        let ledger = &connection["ledger_ms"];
         let booked = |line: &str| ledger[line].as_f64().expect("a line");
         let held = booked("nagle") + booked("delayed-ack");
         assert!(

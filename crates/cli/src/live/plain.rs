@@ -35,7 +35,12 @@ pub(super) fn show(running: &Running, args: &Args) -> io::Result<()> {
             continue;
         }
         let mut out = output::stdout();
-        for news in announced.new_in(&progress.diagnosis()) {
+        let news = announced.new_in(&progress.diagnosis());
+        if !news.is_empty() {
+            // What a connection suffers from at once is told with its programs.
+            running.names.look();
+        }
+        for news in news {
             writeln!(out, "{}", line(start.elapsed(), &news, &running.names))?;
         }
         out.flush()?;
