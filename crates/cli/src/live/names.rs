@@ -50,7 +50,7 @@ struct Known {
 /// What who looks is told.
 #[derive(Debug)]
 enum Told {
-    /// To look now; what is sent with it is dropped afterwards.
+    /// To look now, and to say when that is done.
     Now(Sender<()>),
     /// To end.
     End,
@@ -84,8 +84,11 @@ impl Names {
                 // Without the second process, what is known stays.
                 let Ok(programs) = holders.look() else { break };
                 names.learn(sockets(), &programs, interface::addresses().unwrap_or_default());
-                if matches!(order.take(), Some(Told::End)) {
-                    break;
+                match order.take() {
+                    Some(Told::End) => break,
+                    // Who asked may be gone.
+                    Some(Told::Now(looked)) => drop(looked.send(())),
+                    None => {}
                 }
                 let rest = SECOND.max(start.elapsed() * REST);
                 order = match told.recv_timeout(rest) {
@@ -105,7 +108,7 @@ impl Names {
         let (answer, answered) = mpsc::channel();
         let tell = self.known().tell.clone();
         if tell.is_some_and(|tell| tell.send(Told::Now(answer)).is_ok()) {
-            // Nothing ever comes, but the end of the one who could send it.
+            // It may end instead.
             let _ = answered.recv();
         }
     }
