@@ -20,6 +20,7 @@ use crate::hops::Gathering;
 use crate::html::{self, Page};
 use crate::narrowed::{Named, Narrowed};
 use crate::printer::Printer;
+use crate::programs::Peopled;
 use crate::quote::{Quoting, When};
 use crate::stop::Stop;
 use crate::{FOUND, TROUBLE, complaint, output};
@@ -191,9 +192,10 @@ impl<'a, W: Write> Results<'a, W> {
     fn take(&mut self, analyzed: Analyzed, name: Option<&str>, quoting: &mut Quoting<'_>) -> io::Result<()> {
         quoting.next_capture();
         self.page.iter_mut().for_each(Page::next_capture);
-        let Analyzed { diagnosis, mut recorded } = analyzed;
+        let Analyzed { diagnosis, mut recorded, programs } = analyzed;
+        let programs = &programs;
         let Some(id) = self.asked.connection else {
-            let named = Named { whole: &diagnosis, name };
+            let named = Named { whole: &Peopled { whole: &diagnosis, programs }, name };
             return self.print(&named, &diagnosis, recorded.as_ref(), quoting);
         };
         match Narrowed::new(diagnosis, id) {
@@ -202,7 +204,8 @@ impl<'a, W: Write> Results<'a, W> {
                 if let Some(recorded) = &mut recorded {
                     recorded.narrow(narrowed.connection());
                 }
-                self.print(&narrowed, narrowed.whole(), recorded.as_ref(), quoting)
+                let peopled = Peopled { whole: &narrowed, programs };
+                self.print(&peopled, narrowed.whole(), recorded.as_ref(), quoting)
             }
             Err(whole) => {
                 self.connections = self.connections.max(whole.connections().count());

@@ -113,7 +113,12 @@ fn reader(path: &Path, stop: &Stop) -> Result<Reader<Input>> {
         Ok(Opened::Other(other)) => {
             let mut start = Vec::new();
             let _ = other.take(drive::START).read_to_end(&mut start);
-            bail!(if start.contains(&0) { complaint::no_text(&start) } else { NO_PACKETS })
+            if start.contains(&0) {
+                bail!(complaint::no_text(&start));
+            }
+            // What has no packets at all is something else.
+            analyzed(path, stop, &mut |_| Ok(()))?;
+            bail!(NO_PACKETS)
         }
         Err(error) => bail!("{}", complaint::no_capture(&error)),
     }
@@ -122,7 +127,7 @@ fn reader(path: &Path, stop: &Stop) -> Result<Reader<Input>> {
 /// What is to be said of the capture.
 fn comments(path: &Path, stop: &Stop) -> Result<Comments> {
     let mut comments = Comments::default();
-    let take = &mut |Analyzed { diagnosis, recorded }: Analyzed| {
+    let take = &mut |Analyzed { diagnosis, recorded, .. }: Analyzed| {
         let located = recorded.as_ref().map(|recorded| Located::new(&diagnosis, recorded));
         comments = match &located {
             Some(located) => Comments::of(located, env!("CARGO_PKG_VERSION")),
@@ -130,9 +135,14 @@ fn comments(path: &Path, stop: &Stop) -> Result<Comments> {
         };
         Ok(())
     };
+    analyzed(path, stop, take).map(|()| comments)
+}
+
+/// Hands over the captures in the file.
+fn analyzed(path: &Path, stop: &Stop, take: drive::Taker<'_>) -> Result<()> {
     match drive::captures(path, None, None, stop, take) {
         Ok(()) if stop.requested() => bail!("stopped with Ctrl-C: there is no copy"),
-        Ok(()) => Ok(comments),
+        Ok(()) => Ok(()),
         Err(Trouble::Input(what)) => bail!(what),
         Err(Trouble::Output(error)) => Err(output::failed(error)),
     }

@@ -17,6 +17,7 @@ use crate::calls::{self, Recorded};
 use crate::complaint;
 use crate::filter::Filter;
 use crate::input::Input;
+use crate::programs::Programs;
 use crate::progress::Progress;
 use crate::stop::Stop;
 
@@ -42,6 +43,8 @@ pub(crate) struct Analyzed {
     pub(crate) diagnosis: Diagnosis,
     /// What calls of programs tell, where the file is a recording of both.
     pub(crate) recorded: Option<Recorded>,
+    /// The programs at ends of connections, as far as the file tells.
+    pub(crate) programs: Programs,
 }
 
 /// Takes each result as soon as it is there.
@@ -380,11 +383,12 @@ impl<'a> Gathering<'a> {
             let (kept, all) = (self.kept, self.frames);
             info.notes.push(format!("Narrowed down to {}: {kept} of {all} packets.", filter.describe()));
         }
+        let programs = self.calls.programs();
         let mut recorded = self.calls.finish();
         if let (Some(filter), Some(recorded)) = (self.run.wanted.filter, &mut recorded) {
             recorded.sockets.retain(|socket| filter.keeps_one_between(socket.local, socket.peer));
         }
         let info = CaptureInfo { frames: self.frames, bytes: self.bytes, span: self.span, ..info };
-        Analyzed { diagnosis: self.analyzer.finish(info), recorded }
+        Analyzed { diagnosis: self.analyzer.finish(info), recorded, programs }
     }
 }

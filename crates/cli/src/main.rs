@@ -25,6 +25,7 @@ mod narrowed;
 mod output;
 mod plot;
 mod printer;
+mod programs;
 mod progress;
 mod prove;
 mod quote;

@@ -12,6 +12,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,8 +20,11 @@ use namespace::{ip, on_own_loopback};
 use rustix::process::Signal;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
+
+/// Longest wait for what must come.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn tcpwhy(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
@@ -34,6 +38,7 @@ fn tcpwhy(args: &[&str]) -> Command {
 /// A capture that listens.
 struct Live {
     child: Child,
+    stdout: BufReader<std::process::ChildStdout>,
     stderr: BufReader<std::process::ChildStderr>,
 }
 
@@ -45,11 +50,12 @@ impl Live {
 
     fn on(interface: &str, args: &[&str]) -> Self {
         let mut child = tcpwhy(&["live", "-i", interface]).args(args).spawn().expect("the binary runs");
+        let stdout = BufReader::new(child.stdout.take().expect("standard output"));
         let mut stderr = BufReader::new(child.stderr.take().expect("standard error"));
         let mut line = String::new();
         stderr.read_line(&mut line).expect("a line");
         assert!(line.contains(&format!("listening on {interface}")), "{line}");
-        Self { child, stderr }
+        Self { child, stdout, stderr }
     }
 
     /// Ctrl-C, and what it printed until then.
@@ -72,10 +78,24 @@ impl Live {
 
     /// Exit status, output, and what was said.
     fn everything(mut self) -> (Option<i32>, String, String) {
-        let output = self.child.wait_with_output().expect("an end");
-        let mut stderr = String::new();
+        let [mut stdout, mut stderr] = [const { String::new() }; 2];
+        self.stdout.read_to_string(&mut stdout).expect("UTF-8");
         self.stderr.read_to_string(&mut stderr).expect("UTF-8");
-        (output.status.code(), String::from_utf8(output.stdout).expect("UTF-8"), stderr)
+        (self.child.wait().expect("an end").code(), stdout, stderr)
+    }
+
+    /// What it printed up to a line with this text, and that line.
+    fn until(&mut self, text: &str) -> (String, String) {
+        let mut all = String::new();
+        loop {
+            let mut line = String::new();
+            let read = self.stdout.read_line(&mut line).expect("UTF-8");
+            assert!(read > 0, "no line with {text:?} in\n{all}");
+            all.push_str(&line);
+            if line.contains(text) {
+                return (all, line);
+            }
+        }
     }
 }
 
@@ -88,6 +108,12 @@ fn connected() -> (TcpStream, TcpStream) {
 
 /// Requests in two writes each, on a connection with Nagle's algorithm.
 fn stalling_calls(calls: usize) -> SocketAddr {
+    let mut left = calls;
+    stalling_calls_while(|| left.checked_sub(1).inspect(|less| left = *less).is_some())
+}
+
+/// The same as long as more are wanted.
+fn stalling_calls_while(mut wanted: impl FnMut() -> bool) -> SocketAddr {
     let (mut client, mut server) = connected();
     let address = server.local_addr().expect("an address");
     let serving = thread::spawn(move || {
@@ -96,7 +122,7 @@ fn stalling_calls(calls: usize) -> SocketAddr {
             server.write_all(&[1; 50]).expect("a client");
         }
     });
-    for _ in 0..calls {
+    while wanted() {
         client.write_all(&[2; 100]).expect("a server");
         client.write_all(&[3; 100]).expect("a server");
         client.read_exact(&mut [0; 50]).expect("an answer");
@@ -104,6 +130,26 @@ fn stalling_calls(calls: usize) -> SocketAddr {
     drop(client);
     serving.join().expect("no panic in the server");
     address
+}
+
+/// So many calls, and more until that has happened; the server, and what came of it.
+fn stalling_calls_until<T>(least: usize, happens: impl FnOnce() -> T) -> (SocketAddr, T) {
+    let (left, has_happened) = (AtomicUsize::new(least), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let wanted = || {
+            let more = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+            more.is_ok() || !has_happened.load(Ordering::Relaxed)
+        };
+        let calls = scope.spawn(move || stalling_calls_while(wanted));
+        let happened = happens();
+        has_happened.store(true, Ordering::Relaxed);
+        (calls.join().expect("no panic in the client"), happened)
+    })
+}
+
+/// What this process is called.
+fn own_name() -> String {
+    std::fs::read_to_string("/proc/self/comm").expect("a name").trim().to_owned()
 }
 
 fn rules(report: &Value) -> Vec<(String, Value, Value)> {
@@ -121,25 +167,30 @@ fn a_stall_is_found_while_it_goes_on_and_the_file_says_the_same() {
         let folder = TempDir::new().expect("a folder");
         let file = folder.path().join("live.pcapng");
         let file = file.to_str().expect("UTF-8");
-        let lines = Live::start(&[]);
+        const FOUND: &str = "✖ nagle-delayed-ack  127.0.0.1:";
+        let mut lines = Live::start(&[]);
         let report = Live::start(&["--format", "json", "--write", file]);
-        // 40 ms each: the lines look each second.
-        stalling_calls(60);
-        let (lines, report) = (lines.stop(), report.stop());
+        // 40 ms each: the lines look each second, or later.
+        let told = stalling_calls_until(60, || lines.until(FOUND));
+        let (lines, report) = (told.1.0 + &lines.stop(), report.stop());
         let news = lines.lines().take_while(|line| !line.is_empty());
-        let found = news.filter(|line| line.contains("✖ nagle-delayed-ack  127.0.0.1:")).count();
-        assert_eq!(found, 1, "{lines}");
+        assert_eq!(news.filter(|line| line.contains(FOUND)).count(), 1, "{lines}");
         assert!(lines.contains("  live on lo · live · "), "{lines}");
         let report: Value = serde_json::from_str(&report).expect("JSON");
         assert!(
             rules(&report)
                 .iter()
-                .any(|(rule, count, _)| rule == "nagle-delayed-ack" && count.as_u64() > Some(50))
+                .any(|(rule, count, _)| rule == "nagle-delayed-ack" && count.as_u64() > Some(20))
         );
         let from_file = tcpwhy(&["--format", "json", file]).output().expect("the binary runs");
         let from_file: Value = serde_json::from_slice(&from_file.stdout).expect("JSON");
         assert_eq!(rules(&from_file), rules(&report));
         assert_eq!(from_file["captures"][0]["packets"], report["captures"][0]["packets"]);
+        let connections = &report["captures"][0]["connections"];
+        assert_eq!(&from_file["captures"][0]["connections"], connections);
+        // Who was at both ends is in the file, too.
+        let me = json!({ "name": own_name(), "pid": std::process::id() });
+        assert_eq!((&connections[0]["client_program"], &connections[0]["server_program"]), (&me, &me));
         assert_eq!(from_file["captures"][0]["ledger_ms"], report["captures"][0]["ledger_ms"]);
     });
 }
@@ -152,6 +203,7 @@ fn a_page_has_the_packets_of_the_file() {
         let [file, page] = ["live.pcapng", "page.html"].map(|name| folder.path().join(name));
         let mut command = tcpwhy(&["live", "-i", "lo", "--html"]);
         let mut live = command.arg(&page).arg("--write").arg(&file).spawn().expect("the binary runs");
+        let stdout = BufReader::new(live.stdout.take().expect("standard output"));
         let mut stderr = BufReader::new(live.stderr.take().expect("standard error"));
         let mut said = String::new();
         stderr.read_line(&mut said).expect("a line");
@@ -161,7 +213,7 @@ fn a_page_has_the_packets_of_the_file() {
             return;
         }
         stalling_calls(5);
-        let live = Live { child: live, stderr };
+        let live = Live { child: live, stdout, stderr };
         live.signal(Signal::INT);
         let (status, _, said) = live.everything();
         assert_eq!(status, Some(0), "{said}");
@@ -219,6 +271,17 @@ fn is_nobody_with(process: u32, capabilities: &str) {
     }
 }
 
+/// Waits until a process is this user's: it may take its time to give up what it was.
+fn await_user(process: u32, user: &str) {
+    let begun = Instant::now();
+    let is = |line: &str| line.starts_with("Uid:") && line.split_whitespace().nth(1) == Some(user);
+    let status = || std::fs::read_to_string(format!("/proc/{process}/status")).expect("a status");
+    while !status().lines().any(is) {
+        assert!(begun.elapsed() < PATIENCE, "{}", status());
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
 #[test]
 fn the_rights_are_given_up() {
     on_own_loopback("the_rights_are_given_up", || {
@@ -229,6 +292,7 @@ fn the_rights_are_given_up() {
         stalling_calls(40);
         let children = std::fs::read_to_string(format!("/proc/{first}/task/{first}/children"));
         let second = children.expect("children").trim().parse().expect("one process");
+        await_user(second, "65534");
         is_nobody_with(second, "0000000000080004");
         live.stop();
         assert!(!Path::new(&format!("/proc/{second}")).exists(), "it ends with the first one");
@@ -238,17 +302,15 @@ fn the_rights_are_given_up() {
 #[test]
 fn programs_are_named_in_lines_and_in_the_report() {
     on_own_loopback("programs_are_named_in_lines_and_in_the_report", || {
-        let live = Live::start(&[]);
-        let server = stalling_calls(60);
-        let lines = live.stop();
-        let me = std::process::id();
-        let own = std::fs::read_to_string("/proc/self/comm").expect("a name");
-        let own = format!("{} ({me})", own.trim());
-        let news = lines.lines().find(|line| line.contains("nagle-delayed-ack  127.0.0.1:")).expect("a line");
+        let mut live = Live::start(&[]);
+        let (server, (_, news)) = stalling_calls_until(1, || live.until("nagle-delayed-ack  127.0.0.1:"));
+        let own = format!("{} ({})", own_name(), std::process::id());
         assert!(news.contains(&format!("→ {server}, {own} → {own}: ")), "{news}");
-        // The report breaks its lines.
-        let report = lines.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(report.contains(&format!("{server} is {own}")), "{lines}");
+        live.signal(Signal::INT);
+        live.until(&format!("→ {server} ─"));
+        let (below, _) = live.until("");
+        assert_eq!(below.trim(), format!("{own} → {own}"), "right below the addresses");
+        live.end();
     });
 }
 
@@ -329,7 +391,7 @@ fn a_terminal_that_goes_ends_it_and_the_file_is_whole() {
         let status = loop {
             match live.try_wait().expect("a child") {
                 Some(status) => break status,
-                None if begin.elapsed() < Duration::from_secs(30) => thread::sleep(Duration::from_millis(20)),
+                None if begin.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(20)),
                 None => {
                     live.kill().expect("a child");
                     panic!("it goes on without a terminal");

@@ -9,6 +9,9 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
+/// Runs until a busy machine lets a program do two things at once.
+const ATTEMPTS: usize = 5;
+
 /// What a run left behind.
 struct Ran {
     status: Option<i32>,
@@ -42,6 +45,19 @@ fn tcpwhy(options: &[&str], program: &Path, arguments: &[&str]) -> Ran {
     Ran { status: status.code(), stdout: text(stdout), report: text(stderr) }
 }
 
+/// The last of a few runs, which end with the first one whose report says all of this. A program that a busy machine stops for
+/// 5 ms between two writes makes two messages of one, and is told so.
+fn saying(texts: &[&str], run: impl Fn() -> Ran) -> Ran {
+    let mut ran = run();
+    for _ in 1..ATTEMPTS {
+        if texts.iter().all(|text| ran.report.contains(text)) {
+            break;
+        }
+        ran = run();
+    }
+    ran
+}
+
 fn watch(name: &str, options: &[&str], arguments: &[&str]) -> Ran {
     let folder = TempDir::new().expect("a temporary folder");
     tcpwhy(options, &compiled(&folder, name, &[]), arguments)
@@ -60,10 +76,10 @@ fn assert_says(ran: &Ran, text: &str) {
 
 #[test]
 fn split_messages_are_told_with_their_line() {
-    let ran = watch("split", &[], &[]);
+    let texts = ["split-write: 5 of 5 messages", "5 messages, as 10 + 10 + 10 + 10 + 10 + 10 bytes:"];
+    let ran = saying(&texts, || watch("split", &[], &[]));
     assert_eq!((ran.status, ran.stdout.as_str()), (Some(7), "its own output\n"), "{}", ran.report);
-    assert_says(&ran, "split-write: 5 of 5 messages");
-    assert_says(&ran, "5 messages, as 10 + 10 + 10 + 10 + 10 + 10 bytes:");
+    texts.iter().for_each(|text| assert_says(&ran, text));
     let line = line_of("split", "send(fd");
     assert_says(&ran, &format!("split.c:{line} in flush_chain(), 6 send() calls a message\n"));
     assert_says(&ran, "called by main");
@@ -117,9 +133,10 @@ fn corks_can_be_taken_off() {
     assert_eq!(cured.stdout, "cork sent, in the kernel 0\nmore sent\nmessage sent\n");
     assert_says(&cured, "With --fix cork-off.\n");
     // What the program joined is no longer joined, and told so: two writes a message, of those that two make.
-    let joined = watch("joined", &["--fix", "cork-off"], &[]);
+    let two = "split-write: 2 of 5 messages";
+    let joined = saying(&[two], || watch("joined", &["--fix", "cork-off"], &[]));
     assert_eq!(joined.status, Some(0), "{}", joined.report);
-    assert_says(&joined, "split-write: 2 of 5 messages");
+    assert_says(&joined, two);
 }
 
 #[test]
@@ -259,9 +276,9 @@ fn findings_end_with_where() {
     assert!(words.join(" ").contains(&place), "{report}");
 }
 
-/// Runs a script under the recorder by the machine's Python. None, said aloud, where there is none or a version whose
+/// Runs a script under the recorder by the machine's Python, until its report says this if it can. None, said aloud, where there is none or a version whose
 /// frames are not known.
-fn watch_script(name: &str, options: &[&str], arguments: &[&str]) -> Option<Ran> {
+fn watch_script(name: &str, options: &[&str], arguments: &[&str], says: &str) -> Option<Ran> {
     let python = Command::new("python3").args(["-c", "import sys; print(sys.version_info[1])"]).output();
     let minor = python.ok().and_then(|out| String::from_utf8(out.stdout).ok()?.trim().parse::<u32>().ok());
     if !minor.is_some_and(|minor| (8..=13).contains(&minor)) {
@@ -270,7 +287,7 @@ fn watch_script(name: &str, options: &[&str], arguments: &[&str]) -> Option<Ran>
     }
     let script = programs().join(name);
     let arguments = [&[script.to_str().expect("UTF-8")], arguments].concat();
-    Some(tcpwhy(options, Path::new("python3"), &arguments))
+    Some(saying(&[says], || tcpwhy(options, Path::new("python3"), &arguments)))
 }
 
 /// Lines of `lines.py` by what is marked there.
@@ -284,20 +301,21 @@ fn marked(mark: &str) -> String {
 #[test]
 fn a_script_is_told_with_its_lines() {
     let split = "send() call a message\n";
-    let script = |what: &str| watch_script("lines.py", &["--top", "1"], &[what]);
+    let script = |what: &str, says| watch_script("lines.py", &["--top", "1"], &[what], says);
+    let pieces = "1 message, as 6 + 3 + 3 bytes:\n";
     for (what, by) in [("answered", "answered"), ("thread", "Client.run"), ("forked", "forked")] {
-        let Some(ran) = script(what) else {
+        let Some(ran) = script(what, pieces) else {
             return;
         };
         assert_eq!((ran.status, ran.stdout.as_str()), (Some(0), "its own output\n"), "{}", ran.report);
-        assert_says(&ran, "1 message, as 6 + 3 + 3 bytes:\n");
+        assert_says(&ran, pieces);
         assert_says(&ran, &format!("      {}first(), a {split}", marked("plain: first")));
         assert_says(&ran, &format!("      {}second(), 2 send() calls a message\n", marked("plain: second")));
         // Before 3.11 CPython does not know of a function what it is in.
         let by = by.rsplit('.').next().unwrap_or(by);
         assert!(ran.report.lines().any(|line| line.contains("called by answered") && line.contains(by)));
     }
-    let Some(ran) = script("generator") else {
+    let Some(ran) = script("generator", "called by generator") else {
         return;
     };
     for mark in ["generator: first", "generator: second"] {
@@ -308,7 +326,8 @@ fn a_script_is_told_with_its_lines() {
 
 #[test]
 fn a_coroutine_is_told_with_its_lines_through_the_library() {
-    let Some(ran) = watch_script("lines.py", &["--top", "1"], &["coroutine"]) else {
+    let Some(ran) = watch_script("lines.py", &["--top", "1"], &["coroutine"], &marked("coroutine: second"))
+    else {
         return;
     };
     assert_eq!((ran.status, ran.stdout.as_str()), (Some(0), "its own output\n"), "{}", ran.report);
@@ -324,7 +343,7 @@ fn a_coroutine_is_told_with_its_lines_through_the_library() {
 
 #[test]
 fn a_script_that_sets_nodelay_is_told_where() {
-    let Some(ran) = watch_script("lines.py", &["--top", "1"], &["late"]) else {
+    let Some(ran) = watch_script("lines.py", &["--top", "1"], &["late"], "only after 3 writes") else {
         return;
     };
     let place = marked("late: nodelay");
@@ -333,11 +352,12 @@ fn a_script_that_sets_nodelay_is_told_where() {
 
 #[test]
 fn cpythons_http_server_writes_its_answers_in_two_pieces() {
-    let Some(ran) = watch_script("keep_alive.py", &["--top", "1"], &[]) else {
+    let all = "split-write: 10 of 10 messages";
+    let Some(ran) = watch_script("keep_alive.py", &["--top", "1"], &[], all) else {
         return;
     };
     assert_eq!(ran.status, Some(0), "{}", ran.report);
-    assert_says(&ran, "split-write: 10 of 10 messages");
+    assert_says(&ran, all);
     let source = std::fs::read_to_string(programs().join("keep_alive.py")).expect("a source");
     let told = |text: &str, library: &str| {
         let line = 1 + source.lines().position(|line| line.contains(text)).expect("the text");
@@ -363,6 +383,19 @@ fn the_ledger_begins_a_hold_with_its_write() {
             writeln!(std::io::stderr(), "SKIPPED the_ledger_begins_a_hold…: capturing packets needs root");
         return;
     }
+    // Whoever is woken late waits longer than TCP made it wait.
+    let mut off = String::new();
+    for _ in 0..ATTEMPTS {
+        match booked_as_it_waited() {
+            Ok(()) => return,
+            Err(what) => off = what,
+        }
+    }
+    panic!("{off}");
+}
+
+/// What is off, if something is.
+fn booked_as_it_waited() -> Result<(), String> {
     let folder = TempDir::new().expect("a temporary folder");
     let [recording, said] = ["recording.pcapng", "report.json"].map(|name| folder.path().join(name));
     let mut command = Command::new(env!("CARGO_BIN_EXE_tcpwhy"));
@@ -380,13 +413,16 @@ fn the_ledger_begins_a_hold_with_its_write() {
         Command::new(env!("CARGO_BIN_EXE_tcpwhy")).args(["--format", "json"]).arg(&recording).output();
     for report in [std::fs::read(said).expect("a report"), analyzed.expect("the binary runs").stdout] {
         let report: serde_json::Value = serde_json::from_slice(&report).expect("a report");
-        let ledger = &report["captures"][0]["connections"][0]["ledger_ms"];
+        let connection = &report["captures"][0]["connections"][0];
+        // Both ends are the same program's.
+        let [client, server] = ["client_program", "server_program"].map(|end| &connection[end]);
+        assert!(client["name"] == "work" && client["pid"].is_u64() && client == server, "{connection}");
+        let ledger = &connection["ledger_ms"];
         let booked = |line: &str| ledger[line].as_f64().expect("a line");
         let held = booked("nagle") + booked("delayed-ack");
-        assert!(
-            (held - ms[0]).abs() < 0.1 * ms[0],
-            "{held} ms are booked, the program waited {ms:?}: {ledger}"
-        );
-        assert!(booked("client-app") > 0.9 * (ms[1] - ms[0]), "{ms:?}: {ledger}");
+        if (held - ms[0]).abs() >= 0.1 * ms[0] || booked("client-app") <= 0.9 * (ms[1] - ms[0]) {
+            return Err(format!("{held} ms are booked, the program waited {ms:?}: {ledger}"));
+        }
     }
+    Ok(())
 }

@@ -7,7 +7,12 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 /// `nobody`, as on most systems; any user but root will do.
@@ -16,6 +21,8 @@ const NOBODY: u32 = 65_534;
 const GO: &str = "/usr/local/go/bin/go";
 /// Answers before and after that tell that a program goes on.
 const SOME: usize = 5;
+/// Longest wait for what must come.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn programs(folder: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder)
@@ -131,7 +138,8 @@ fn a_program_of_go_is_told_with_its_line() {
 /// A program that runs, and says so.
 struct Running {
     child: Child,
-    said: BufReader<std::process::ChildStdout>,
+    /// How often, read at once: lines that wait in the pipe would tell of the past.
+    answers: Arc<AtomicUsize>,
 }
 
 impl Running {
@@ -143,20 +151,55 @@ impl Running {
             return None;
         };
         let said = BufReader::new(child.stdout.take().expect("a pipe"));
-        let mut running = Self { child, said };
+        let answers = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&answers);
+        thread::spawn(move || {
+            for _ in said.lines() {
+                counted.fetch_add(1, Ordering::SeqCst);
+            }
+        });
+        let running = Self { child, answers };
         running.goes_on();
         Some(running)
     }
 
-    fn goes_on(&mut self) {
-        let mut line = String::new();
-        for _ in 0..SOME {
-            assert!(self.said.read_line(&mut line).expect("its output") > 0, "the program has ended");
+    fn goes_on(&self) {
+        let (begun, until) = (Instant::now(), self.answers.load(Ordering::SeqCst) + SOME);
+        while self.answers.load(Ordering::SeqCst) < until {
+            assert!(begun.elapsed() < PATIENCE, "the program does not go on");
+            thread::sleep(Duration::from_millis(1));
         }
+    }
+
+    /// Records it until it has gone on for a while, however long it takes to.
+    fn recorded(&self, options: &[&str]) -> Output {
+        let mut recording = self.recording(options);
+        recording.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let recording = recording.spawn().expect("the binary runs");
+        is_at_work(&recording);
+        self.goes_on();
+        kill_process(Pid::from_child(&recording), Signal::INT).expect("it runs");
+        recording.wait_with_output().expect("its end")
+    }
+
+    fn recording(&self, options: &[&str]) -> Command {
+        let mut command = tcpwhy();
+        command.args(["record", "-p", &self.pid()]).args(options);
+        command
     }
 
     fn pid(&self) -> String {
         self.child.id().to_string()
+    }
+}
+
+/// Waits until a recording has all of its events open, which is as soon as it has a thread that reads them.
+fn is_at_work(recording: &Child) {
+    let reads = format!("/proc/{}/task", recording.id());
+    let begun = Instant::now();
+    while std::fs::read_dir(&reads).is_ok_and(|threads| threads.count() < 2) {
+        assert!(begun.elapsed() < PATIENCE, "it does not begin");
+        thread::yield_now();
     }
 }
 
@@ -170,12 +213,9 @@ impl Drop for Running {
 
 #[test]
 fn a_running_program_is_recorded_with_all_its_threads() {
-    let Some(mut running) = Some(()).filter(|()| allowed()).and_then(|()| Running::start()) else { return };
+    let Some(running) = Some(()).filter(|()| allowed()).and_then(|()| Running::start()) else { return };
     let pid = running.pid();
-    let Output { status, stdout, stderr } = tcpwhy()
-        .args(["record", "--no-capture", "--duration", "500ms", "-p", &pid])
-        .output()
-        .expect("the binary runs");
+    let Output { status, stdout, stderr } = running.recorded(&["--no-capture"]);
     let report = text(&stdout);
     assert!(status.success(), "{}", text(&stderr));
     assert_says(&report, &format!("· process {pid} · "));
@@ -192,9 +232,7 @@ fn a_recording_is_opened_as_a_file() {
     let Some(running) = Some(()).filter(|()| allowed()).and_then(|()| Running::start()) else { return };
     let folder = TempDir::new().expect("a folder");
     let file = folder.path().join("slow.pcapng");
-    let mut command = tcpwhy();
-    command.args(["record", "--duration", "500ms", "-p", &running.pid(), "-o"]).arg(&file);
-    let Output { status, stdout, stderr } = command.output().expect("the binary runs");
+    let Output { status, stdout, stderr } = running.recorded(&["-o", file.to_str().expect("UTF-8")]);
     assert!(status.success() && stdout.is_empty(), "{}", text(&stderr));
     let shown = tcpwhy().arg(&file).output().expect("the binary runs");
     let report = text(&shown.stdout);
@@ -205,10 +243,11 @@ fn a_recording_is_opened_as_a_file() {
 
 #[test]
 fn the_end_of_the_program_ends_the_recording() {
-    let Some(mut running) = Some(()).filter(|()| allowed()).and_then(|()| Running::start()) else { return };
-    let mut command = tcpwhy();
-    command.args(["record", "--no-capture", "-p", &running.pid()]).stdout(Stdio::piped());
-    let recording = command.spawn().expect("the binary runs");
+    let Some(running) = Some(()).filter(|()| allowed()).and_then(|()| Running::start()) else { return };
+    let mut recording = running.recording(&["--no-capture"]);
+    let recording = recording.stdout(Stdio::piped()).spawn().expect("the binary runs");
+    // One that begins when the program has ended has none to record.
+    is_at_work(&recording);
     running.goes_on();
     drop(running);
     let Output { status, stdout, .. } = recording.wait_with_output().expect("it ends");
@@ -223,24 +262,17 @@ fn traces_left() -> (String, bool) {
 
 #[test]
 fn nothing_is_left_of_a_recorder_that_was_killed() {
-    let Some(mut running) = Some(()).filter(|()| allowed()).and_then(|()| Running::start()) else { return };
+    let Some(running) = Some(()).filter(|()| allowed()).and_then(|()| Running::start()) else { return };
     let before = traces_left();
-    let mut recording =
-        tcpwhy().args(["record", "--no-capture", "-p", &running.pid()]).spawn().expect("the binary runs");
-    // It has all of its events open as soon as it has a thread that reads them.
-    let reads = format!("/proc/{}/task", recording.id());
-    while std::fs::read_dir(&reads).is_ok_and(|threads| threads.count() < 2) {
-        std::thread::yield_now();
-    }
+    let mut recording = running.recording(&["--no-capture"]).spawn().expect("the binary runs");
+    is_at_work(&recording);
     running.goes_on();
     recording.kill().expect("it runs");
     assert_eq!(recording.wait().expect("it ended").signal(), Some(9));
     assert_eq!(traces_left(), before);
     running.goes_on();
     // And it can be recorded again.
-    let again =
-        tcpwhy().args(["record", "--no-capture", "--duration", "200ms", "-p", &running.pid()]).output();
-    assert_says(&text(&again.expect("the binary runs").stdout), "3 send() calls a message");
+    assert_says(&text(&running.recorded(&["--no-capture"]).stdout), "3 send() calls a message");
 }
 
 #[test]

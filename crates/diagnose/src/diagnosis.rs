@@ -201,6 +201,8 @@ fn connection_report(id: u64, record: &Record, names: &Names, origin: i64) -> Co
         protocol: if connection.is_udp { Protocol::Udp } else { Protocol::Tcp },
         client: names.socket(connection.ends[client]),
         server: names.socket(connection.ends[1 - client]),
+        client_program: None,
+        server_program: None,
         vantage: vantage(connection),
         start_ms: ms(connection.first.saturating_sub(origin).max(0)),
         duration_ms: ms(connection.last - connection.first),

@@ -227,6 +227,15 @@ pub struct Cadence {
     pub evenness: f64,
 }
 
+/// A program at one end of a connection.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Program {
+    /// What its process is called: any text at all.
+    pub name: String,
+    /// The process.
+    pub pid: u32,
+}
+
 /// One connection, or one UDP flow.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Connection {
@@ -238,6 +247,12 @@ pub struct Connection {
     pub client: String,
     /// The same of the server.
     pub server: String,
+    /// The client's program; absent where nobody knows it. Packets do not tell: an analysis alone leaves both empty.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub client_program: Option<Program>,
+    /// The same of the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server_program: Option<Program>,
     /// Where the capture was taken.
     pub vantage: Vantage,
     /// First packet, from the capture's first.

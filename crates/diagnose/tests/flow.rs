@@ -274,3 +274,36 @@ fn what_was_sent_twice_counts_once() {
     // After the timer, until the ACK.
     assert!((found.ledger_ms.get(Line::Recovery) - 10.0).abs() < 1e-6, "{:?}", found.ledger_ms);
 }
+
+/// A request, and twelve times these segments of the server, `every` µs after the ones before; they are ACKed a round trip of
+/// 20 ms later with this window (in units of 128 bytes). Captured at the server.
+fn twelve_parts(segments: &[u64], window: u64, every: u64) -> String {
+    let mut text = line(0, CLIENT, "[S], seq 99, win 64240, options [mss 1460,wscale 7], length 0");
+    text += &line(10, SERVER, "[S.], seq 499, ack 100, win 65160, options [mss 1460,wscale 7], length 0");
+    text += &line(20_000, CLIENT, &format!("[.], ack 500, win {window}, length 0"));
+    text += &line(30_000, CLIENT, &format!("[P.], seq 100:150, ack 500, win {window}, length 50"));
+    let mut seq = 500;
+    for start in (0..12).map(|part| 30_050 + part * every) {
+        for (at, len) in (start..).zip(segments) {
+            let end = seq + len;
+            text += &line(at, SERVER, &format!("[.], seq {seq}:{end}, ack 150, win 502, length {len}"));
+            seq = end;
+        }
+        text += &line(start + 20_000, CLIENT, &format!("[.], ack {seq}, win {window}, length 0"));
+    }
+    text
+}
+
+#[test]
+fn an_answer_that_windows_stop_is_one_answer_however_often() {
+    // 2,944 bytes fit: two segments, and the third waits for the ACK.
+    let stopped =
+        one(&twelve_parts(&[1_460, 1_460], 23, 20_020)).exchanges.expect("a request and its answer");
+    assert_eq!(stopped.count, 1);
+    // From the request at 30 ms to the last segment.
+    assert!((stopped.max_ms.0 - (0.051 + 11.0 * 20.02)).abs() < 0.01, "{stopped:?}");
+    // Each part is sent whole, and the server takes 50 ms for the next one.
+    assert_eq!(one(&twelve_parts(&[1_460, 100], 502, 50_000)).exchanges, None);
+    // Updates that Nagle's algorithm holds until the ACK are no answer in twelve parts.
+    assert_eq!(one(&twelve_parts(&[12], 502, 20_020)).exchanges, None);
+}

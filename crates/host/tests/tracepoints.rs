@@ -12,8 +12,8 @@ use tcpwhy_wire::calls::{Call, Kind, Recording};
 use tempfile::TempDir;
 
 /// The same call in both recordings begins that close together, in ns: one clock is read before the call by the program, the
-/// other in the kernel. Machines that share their cores stall for tens of ms in between.
-const CLOSE: u64 = 100_000_000;
+/// other in the kernel. Machines that share their cores may stall in between for as long as they like, but not every time.
+const CLOSE: u64 = 20_000_000;
 
 fn compiled(folder: &TempDir, name: &str, flags: &[&str]) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cli/tests/run").join(format!("{name}.c"));
@@ -62,13 +62,14 @@ fn assert_agree(traced: &Recording, inside: &Recording) {
     assert!(traced.keys().eq(inside.keys()), "threads: {:?} and {:?}", traced.keys(), inside.keys());
     // Of a program that is soon over, nobody could ask for the cookies: which calls are on the same socket has to agree.
     let mut names: HashMap<u64, u64> = HashMap::new();
+    let mut apart = Vec::new();
     for (thread, calls) in &inside {
         let told = |call: &Call| (call.kind, call.fd, call.result, call.flags, call.asked);
         let theirs: Vec<_> = calls.iter().map(told).collect();
         let ours: Vec<_> = traced[thread].iter().map(told).collect();
         assert_eq!(ours, theirs, "thread {thread}");
         for (ours, theirs) in traced[thread].iter().zip(calls) {
-            assert!(ours.start.abs_diff(theirs.start) < CLOSE, "{ours:?} and {theirs:?}");
+            apart.push(ours.start.abs_diff(theirs.start));
             assert_eq!(
                 *names.entry(theirs.socket).or_insert(ours.socket),
                 ours.socket,
@@ -76,6 +77,8 @@ fn assert_agree(traced: &Recording, inside: &Recording) {
             );
         }
     }
+    apart.sort_unstable();
+    assert!(apart[apart.len() / 2] < CLOSE, "{apart:?}");
     let different: HashSet<_> = names.values().collect();
     assert_eq!(different.len(), names.len(), "two sockets are one");
 }

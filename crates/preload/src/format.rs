@@ -1,7 +1,7 @@
 //! How calls lie in the memory that the watched processes share with `tcpwhy run`.
 //!
 //! The first [`CHUNK`] bytes are a header of 64-bit words; then come chunks. A chunk belongs to one thread: four 32-bit
-//! words (process, thread, bytes used behind them, 0), then records, each a multiple of eight bytes. A record begins
+//! words (process, thread, bytes used behind this header, 0), the program's name ([`NAME`] bytes, padded with zeros), then records, each a multiple of eight bytes. A record begins
 //! with a word that has its [`Record`] in the low byte, what else fits in there, and its length in bytes in the upper
 //! half. Everything is in the machine's byte order.
 
@@ -10,7 +10,9 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"tcpwhyc1");
 /// Bytes of a chunk, and of the header.
 pub const CHUNK: usize = 16 * 1024;
 /// Bytes at a chunk's beginning that are no records.
-pub const CHUNK_HEADER: usize = 16;
+pub const CHUNK_HEADER: usize = 32;
+/// Bytes of a chunk's header that are the name of its process's program, behind four 32-bit words.
+pub const NAME: usize = 16;
 
 /// Where each word of the header is.
 pub mod header {

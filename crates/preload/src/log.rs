@@ -1,10 +1,10 @@
 //! The memory that is shared with `tcpwhy run`, and this thread's part of it.
 
 use core::cell::Cell;
-use core::ffi::c_int;
+use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use crate::format::{CHUNK, CHUNK_HEADER, MAGIC, Record, header};
+use crate::format::{CHUNK, CHUNK_HEADER, MAGIC, NAME, Record, header};
 use crate::{fix, python, stack, sys};
 
 const O_RDWR_CLOEXEC: c_int = 0o2_000_002;
@@ -228,10 +228,29 @@ impl Pen<'_> {
             let chunk = memory.add((number + 1) * CHUNK);
             chunk.cast::<u32>().write(owner);
             chunk.cast::<u32>().add(1).write(sys::thread());
+            write_name(chunk.add(CHUNK_HEADER - NAME));
             thread.chunk.set(chunk);
         }
         thread.used.set(CHUNK_HEADER);
         thread.owner.set(owner);
         Some(())
+    }
+}
+
+/// Writes what the program was started as, without the folder, as the kernel names processes: at most 15 bytes. A name that
+/// it gives itself later is not looked for, which would be a system call of its own.
+///
+/// # Safety
+/// There are [`NAME`] bytes at `at`, all zero.
+unsafe fn write_name(at: *mut u8) {
+    // SAFETY: the kernel's text, which ends with a zero and stays where it is; of it no more than the room is copied.
+    unsafe {
+        let path = sys::getauxval(sys::AT_EXECFN) as *const c_char;
+        if path.is_null() {
+            return;
+        }
+        let path = CStr::from_ptr(path).to_bytes();
+        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+        core::ptr::copy_nonoverlapping(name.as_ptr(), at, name.len().min(NAME - 1));
     }
 }

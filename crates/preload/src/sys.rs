@@ -21,6 +21,7 @@ pub(crate) const EINPROGRESS: c_int = 115;
 pub(crate) const ENOSYS: c_int = 38;
 const CLOCK_REALTIME: c_int = 0;
 const RTLD_NEXT: *mut c_void = -1_isize as *mut c_void;
+pub(crate) const AT_EXECFN: usize = 31;
 pub(crate) const RTLD_LAZY: c_int = 1;
 pub(crate) const RTLD_NOLOAD: c_int = 4;
 #[cfg(target_arch = "x86_64")]

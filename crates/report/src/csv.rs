@@ -11,6 +11,9 @@ use tcpwhy_diagnose::report::{Connection, Finding, LedgerMs, Line, Ms, Severity,
 
 use crate::plain::plain;
 
+/// Behind the ledger's lines, since they came later.
+const PROGRAMS: [&str; 4] = ["client_program", "client_pid", "server_program", "server_pid"];
+
 /// What the rows are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
@@ -75,7 +78,8 @@ impl<W: Write> Writer<W> {
         match table {
             Table::Connections => {
                 let lines = Line::ALL.map(|line| format!("{}_ms", line.name().replace('-', "_")));
-                csv.write_record(CONNECTION.into_iter().map(str::to_owned).chain(lines))?;
+                let programs = PROGRAMS.map(str::to_owned);
+                csv.write_record(CONNECTION.into_iter().map(str::to_owned).chain(lines).chain(programs))?;
             }
             Table::Findings => csv.write_record(FINDING)?,
         }
@@ -154,6 +158,10 @@ impl<W: Write> Writer<W> {
             number(ledger_ms.lost()),
         ];
         row.extend(LedgerMs::clone(ledger_ms).0.map(number));
+        for program in [&connection.client_program, &connection.server_program] {
+            row.push(program.as_ref().map_or(String::new(), |program| cell(&program.name)));
+            row.push(optional(program.as_ref().map(|program| program.pid)));
+        }
         Ok(self.csv.write_record(row)?)
     }
 

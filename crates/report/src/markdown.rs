@@ -150,7 +150,9 @@ impl<W: Write> Writer<W> {
         let duration = number::duration(duration_ms.0).replace(GLUE, " ");
         let [client, server] = [client, server].map(|end| code(&plain(end)));
         writeln!(self.out, "### Connection {id}: {client} → {server}, {duration}\n")?;
-        let mut items = terminal::connection_figures(connection);
+        let programs = terminal::programs_of(connection).map(|programs| code(&programs));
+        let mut items: Vec<_> =
+            programs.into_iter().chain(terminal::connection_figures(connection)).collect();
         items.extend(connection.exchanges.iter().flat_map(terminal::exchange_figures));
         writeln!(self.out, "{}\n", items.join(" · ").replace(GLUE, " "))?;
         self.ledger(&connection.ledger_ms)?;

@@ -161,7 +161,21 @@ fn hostile_text_is_escaped_and_comes_back_as_it_was() {
     assert_eq!(text.chars().find(acts), None);
     let report: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(report["captures"][0]["connections"][0]["client"], sample.connections[0].client);
+    let [client, server] = ["client_program", "server_program"]
+        .map(|end| report["captures"][0]["connections"][0][end]["name"].clone());
+    assert_eq!((client, server), ("=\u{9b}2J</script>\n".into(), "a\u{202e}b`|".into()));
     assert_eq!(report["captures"][0]["name"], sample.capture.name);
+}
+
+#[test]
+fn a_program_that_nobody_knows_is_absent() {
+    let report: Value = serde_json::from_str(&text([&samples::slow_server() as &dyn Source])).unwrap();
+    let connection = report["captures"][0]["connections"][0].as_object().unwrap();
+    assert_eq!(connection["client_program"], serde_json::json!({ "name": "curl", "pid": 4711 }));
+    assert!(!connection.contains_key("server_program"));
+    let mut wrong = report.clone();
+    wrong["captures"][0]["connections"][0]["client_program"] = Value::Null;
+    assert!(!complaints(&wrong).is_empty(), "it is never null");
 }
 
 /// Takes some bytes, then the reader is gone.

@@ -4,6 +4,7 @@ import type { Calls } from "../generated/report.ts";
 import { booked, total } from "../text/lines.ts";
 import { bytes, count, duration, percent, plural } from "../text/number.ts";
 import { shortened } from "../text/plain.ts";
+import { programsOf } from "../text/programs.ts";
 import { CallsPanel } from "./calls.tsx";
 import type { Row } from "./connections/order.ts";
 import { FindingBody, FindingHead } from "./finding.tsx";
@@ -63,11 +64,17 @@ export function Ends({ connection: { client, server } }: { connection: Connectio
   );
 }
 
-/** Its figures, its exchanges and its rhythms, in a line each. */
+/** The programs at its ends, its figures, its exchanges and its rhythms, in a line each. */
 export function Facts({ connection }: { connection: Connection }) {
   const lines = [figures(connection), exchangeFigures(connection), ...rhythms(connection)];
+  const programs = programsOf(connection);
   return (
     <>
+      {programs && (
+        <p class="facts">
+          <bdi>{programs[0]}</bdi> → <bdi>{programs[1]}</bdi>
+        </p>
+      )}
       {lines
         .filter((line) => line.length > 0)
         .map((line) => (

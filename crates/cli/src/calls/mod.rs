@@ -16,6 +16,7 @@ use std::net::SocketAddr;
 use tcpwhy_diagnose::report::Connection;
 use tcpwhy_wire::calls::{About, Block, Call, Reader};
 
+use crate::programs::Programs;
 use effect::ByEffect;
 pub(crate) use located::Located;
 use sockets::Nodelay;
@@ -35,6 +36,7 @@ const NODELAY: &str = "nodelay";
 pub(crate) struct Gathering {
     reader: Reader,
     sockets: BTreeMap<u64, Watched>,
+    programs: Programs,
     by_effect: ByEffect,
     /// For patterns of messages.
     room: usize,
@@ -45,6 +47,7 @@ impl Gathering {
         Self {
             reader: Reader::default(),
             sockets: BTreeMap::new(),
+            programs: Programs::default(),
             by_effect: ByEffect::default(),
             room: MOST_PATTERNS,
         }
@@ -56,6 +59,7 @@ impl Gathering {
         for socket in self.reader.sockets() {
             self.sockets.entry(socket.cookie).or_default().describe(&socket);
         }
+        self.programs.learn(self.reader.holders());
     }
 
     /// The next call that began by `time`, in ns since the epoch, and its socket's own address and peer.
@@ -72,6 +76,11 @@ impl Gathering {
         while let Some(call) = self.by_effect.by(time) {
             self.sockets.entry(call.socket).or_default().push(&call, &mut self.room);
         }
+    }
+
+    /// The programs at ends of connections, calls or not.
+    pub(crate) fn programs(&mut self) -> Programs {
+        std::mem::take(&mut self.programs)
     }
 
     /// What it comes to, once all calls were given on; `None` where there is no recording.

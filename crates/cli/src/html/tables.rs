@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use tcpwhy_diagnose::Diagnosis;
 use tcpwhy_diagnose::flow::series::Wanted;
-use tcpwhy_diagnose::report::Source;
+use tcpwhy_diagnose::report::{Connection, Source};
 use tcpwhy_report::html::{EvidencePlace, Share, Table, TableEntry, shares};
 
 use super::gathered::{Gathered, Place, Wanting};
@@ -151,12 +151,18 @@ fn wanted(gathered: &Gathered, shares: &Shares) -> Vec<Wanted> {
     shares.iter().map(one).collect()
 }
 
+/// Whether two looks at a file found the same, but for the programs, of which the packets do not tell.
+fn is_same(chosen: &Connection, found: &Connection) -> bool {
+    let Connection { client_program, server_program, .. } = found.clone();
+    *found == Connection { client_program, server_program, ..chosen.clone() }
+}
+
 /// Makes the tables of connections that are what they were when they were chosen.
 fn add_tables(gathered: &mut Gathered, shares: &Shares, diagnosis: &Diagnosis, tables: &mut Vec<String>) {
     for connection in diagnosis.connections() {
         let Some((number, share)) = shares.get(&connection.id) else { continue };
         let candidate = &gathered.candidates[*number].candidate;
-        if candidate.connection != connection {
+        if !is_same(&candidate.connection, &connection) {
             continue;
         }
         let Some(table) = Table::of(diagnosis, &connection) else { continue };

@@ -10,11 +10,13 @@ use anyhow::{Error, Result, anyhow, ensure};
 use tcpwhy_diagnose::{Analyzer, CaptureInfo, Diagnosis};
 use tcpwhy_host::interface;
 use tcpwhy_host::ring::{Ring, Statistics};
+use tcpwhy_wire::calls::Holder;
 
 use super::kept::Ends;
-use super::names::{Looking, Names};
+use super::names::Names;
 use super::open::Opened;
 use super::sink::Sink;
+use crate::programs::Programs;
 use crate::stop::Stop;
 
 /// Longest wait for a packet: how soon a question is answered when nothing arrives.
@@ -66,10 +68,9 @@ pub(super) struct Running {
     pub(super) filter: String,
     /// The programs at the ends of its connections.
     pub(super) names: Names,
-    looking: Option<Looking>,
     questions: Sender<Question>,
     ended: Receiver<()>,
-    thread: JoinHandle<(Progress, Result<()>)>,
+    thread: JoinHandle<(Progress, Vec<Holder>, Result<()>)>,
 }
 
 /// Starts to capture, until a limit is reached or `stop` is requested. `keep` says whether the latest packets are kept,
@@ -84,16 +85,19 @@ pub(super) fn start(opened: Opened, limits: Limits, keep: bool, stop: &Stop) -> 
     };
     let sink = Sink::new(name, snaplen, writer, keep);
     let index = interface::index(&interface);
+    let known = names.clone();
     let mut capture = Capture { ring, index, sink, limits, stop: stop.clone(), asked };
     let capture = move || {
         // Dropped at the end, which whoever waits for it notices.
         let _end: Sender<()> = end;
         let result = capture.run().and_then(|()| capture.drain());
         let statistics = capture.ring.statistics().unwrap_or_default();
-        capture.sink.finish(statistics, result)
+        // Looks a last time.
+        drop(looking);
+        capture.sink.finish(statistics, &known, result)
     };
     let thread = thread::Builder::new().name("capture".to_owned()).spawn(capture)?;
-    Ok(Running { interface, filter, names, looking, questions, ended, thread })
+    Ok(Running { interface, filter, names, questions, ended, thread })
 }
 
 impl Running {
@@ -112,24 +116,16 @@ impl Running {
         answered.recv().map_err(|_| ended())?
     }
 
-    /// Has the names looked up now, of those who came after the last look.
-    pub(super) fn look_for_names(&self) {
-        if let Some(looking) = &self.looking {
-            looking.look();
-        }
-    }
-
     /// Waits for the end, but no longer than `time`; whether it has come.
     pub(super) fn wait(&self, time: Duration) -> bool {
         !matches!(self.ended.recv_timeout(time), Err(RecvTimeoutError::Timeout))
     }
 
-    /// The result, once the capture has ended; and why it ended, if nobody had asked for it.
-    pub(super) fn end(self) -> Result<(Diagnosis, Option<Error>)> {
-        // Before their sockets are gone.
-        self.look_for_names();
+    /// The result and the programs at the ends of its connections, once the capture has ended; and why it ended, if nobody had
+    /// asked for it.
+    pub(super) fn end(self) -> Result<(Diagnosis, Programs, Option<Error>)> {
         let ended = self.thread.join().map_err(|_| anyhow!("the capture broke off"))?;
-        let (mut progress, result) = ended;
+        let (mut progress, holders, result) = ended;
         let reason = result.err();
         progress
             .info
@@ -137,9 +133,9 @@ impl Running {
             .extend(reason.as_ref().map(|reason| format!("The capture broke off: {reason:#}.")));
         let reason =
             reason.map(|reason| reason.context(format!("the capture on {} broke off", self.interface)));
-        let diagnosis = progress.analyzer.clone().finish(progress.info.clone());
-        progress.info.notes.extend(self.names.note(&diagnosis));
-        Ok((progress.diagnosis(), reason))
+        let mut programs = Programs::default();
+        programs.learn(holders);
+        Ok((progress.diagnosis(), programs, reason))
     }
 }
 

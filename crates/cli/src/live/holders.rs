@@ -9,6 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitCode, Stdio};
 
 use anyhow::Result;
+use tcpwhy_diagnose::report::Program;
 use tcpwhy_host::privileges;
 use tcpwhy_host::process::{self, Holders as OfAll};
 use tcpwhy_report::plain::plain;
@@ -18,14 +19,6 @@ pub(super) const ARGUMENT: &str = "--say-holders";
 
 /// Sockets in an answer: of more, some stay without a program.
 const MOST: usize = 200_000;
-
-/// A process that holds a socket.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Program {
-    /// As it calls itself, made fit for a terminal.
-    pub(super) name: String,
-    pub(super) pid: u32,
-}
 
 /// The second process, seen from the first.
 pub(super) struct Holders {
@@ -75,7 +68,7 @@ impl Holders {
     }
 }
 
-/// `2235719 4711 nginx`: the socket, the process, its name.
+/// `2235719 4711 nginx`: the socket, the process, its name, made fit for a terminal.
 fn read(line: &str) -> Option<(u64, Program)> {
     let mut words = line.splitn(3, ' ');
     let (inode, pid, name) = (words.next()?, words.next()?, words.next()?);

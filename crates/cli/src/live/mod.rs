@@ -21,7 +21,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::ValueHint;
-use tcpwhy_diagnose::Diagnosis;
 use tcpwhy_diagnose::report::Source;
 use tcpwhy_host::privileges;
 use tcpwhy_report::terminal::Options;
@@ -30,6 +29,7 @@ use crate::args::{Color, ReportFormat};
 use crate::fail_on::FailOn;
 use crate::html::{self, Page};
 use crate::printer::Printer;
+use crate::programs::Peopled;
 use crate::stop::Stop;
 use crate::{FOUND, output};
 use capture::Limits;
@@ -152,7 +152,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     stop.request();
     let ended = running.end();
     stop.reading(false);
-    let (diagnosis, broke_off) = ended?;
+    let (diagnosis, programs, broke_off) = ended?;
+    let report = Peopled { whole: &diagnosis, programs: &programs };
     output::unless_broken_pipe(shown)?;
     let options = Options {
         width: output::columns(),
@@ -160,10 +161,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         top: args.top,
         ..Options::default()
     };
-    let found = diagnosis.skim().any(|finding| args.fail_on.iter().any(|name| name.matches(&finding)));
+    let found = report.skim().any(|finding| args.fail_on.iter().any(|name| name.matches(&finding)));
     let mut printer = Printer::new(output::stdout(), args.format, options, &args.fail_on)?;
-    output::unless_broken_pipe(printer.print(&diagnosis, None).and_then(|()| printer.finish(None)))?;
-    page.map_or(Ok(()), |page| write_page(page, &diagnosis, written.as_ref()))?;
+    output::unless_broken_pipe(printer.print(&report, None).and_then(|()| printer.finish(None)))?;
+    page.map_or(Ok(()), |page| write_page(page, &report, written.as_ref()))?;
     if let Some(reason) = broke_off {
         return Err(reason);
     }
@@ -175,14 +176,14 @@ const NOT_KEPT: &str =
     "A live capture does not keep its packets: --write FILE saves them, in a file that can be read again.";
 
 /// Writes the page, with packets from the file that was written.
-fn write_page(mut page: Page, diagnosis: &Diagnosis, file: Option<&File>) -> Result<()> {
+fn write_page(mut page: Page, report: &dyn Source, file: Option<&File>) -> Result<()> {
     match file {
         Some(file) => {
             page.next_file(Path::new(&format!("/proc/self/fd/{}", file.as_raw_fd())));
             page.next_capture();
-            page.take(diagnosis, None)?;
+            page.take(report, None)?;
         }
-        None => page.take_alone(diagnosis, NOT_KEPT)?,
+        None => page.take_alone(report, NOT_KEPT)?,
     }
     // Who asked for the end of the capture with Ctrl-C wants the page of it.
     page.finish(None, None, &Stop::default())

@@ -5,15 +5,17 @@ use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use tcpwhy_diagnose::report::{Connection, Source};
+use tcpwhy_diagnose::report::{Connection, Program, Source};
 use tcpwhy_host::interface;
+use tcpwhy_report::terminal;
+use tcpwhy_wire::calls::Holder;
 use tcpwhy_wire::sockets::TcpSocket;
 
-use super::holders::{Holders, Program};
+use super::holders::Holders;
 use super::kept::Ends;
 
 /// Least time between two looks: programs that live for less are met by chance, or by their listening socket.
@@ -29,9 +31,6 @@ const MOST: usize = 80_000;
 /// The kernel's lists, and whether they are UDP's.
 const LISTS: [(&str, bool); 4] = [("tcp", false), ("tcp6", false), ("udp", true), ("udp6", true)];
 
-/// Where no program is known: it may run on another machine, or hide.
-pub(super) const UNKNOWN: &str = "–";
-
 /// One end of a connection; without a peer, a socket that waits for peers.
 type Key = (bool, SocketAddr, Option<SocketAddr>);
 
@@ -46,60 +45,82 @@ struct Known {
     looks: u64,
     /// Ends and their programs, with the number of the look that saw them last.
     ends: HashMap<Key, (u64, Program)>,
+    /// To who looks.
+    tell: Option<Sender<Told>>,
 }
 
-/// Looks again and again until it is dropped, and the second process has ended with it.
+/// What who looks is told.
+#[derive(Debug)]
+enum Told {
+    /// To look now, and to say when that is done.
+    Now(Sender<()>),
+    /// To end.
+    End,
+}
+
+/// Looks again and again until it is dropped, and then once more; the second process has ended with it.
 pub(super) struct Looking {
-    /// Who asks for a look sends what is dropped when it is done.
-    ask: Option<Sender<Sender<()>>>,
+    tell: Sender<Told>,
     thread: Option<JoinHandle<()>>,
-}
-
-impl Looking {
-    /// Has a look made now and waits for it, but no longer than [`PATIENCE`].
-    pub(super) fn look(&self) {
-        let (asking, looked) = mpsc::channel();
-        if self.ask.as_ref().is_some_and(|ask| ask.send(asking).is_ok()) {
-            let _ = looked.recv_timeout(PATIENCE);
-        }
-    }
 }
 
 impl Drop for Looking {
     fn drop(&mut self) {
-        drop(self.ask.take());
+        let _ = self.tell.send(Told::End);
         // It took nothing with it if it panicked.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }
 
 impl Names {
-    /// Looks at once, and from then on each second on a thread of its own, in the calling thread's network namespace.
+    /// Looks at once, and from then on each second on a thread of its own, in the calling thread's network namespace. The last
+    /// look is at the end: connections that are younger than a second have their programs, too.
     pub(super) fn follow(&self, mut holders: Holders) -> io::Result<Looking> {
-        let (ask, asked) = mpsc::channel();
+        let (tell, told) = mpsc::channel();
+        self.known().tell = Some(tell.clone());
         let names = self.clone();
         let look = move || {
-            let mut asking: Option<Sender<()>> = None;
+            let mut order = None;
             loop {
                 let start = Instant::now();
                 // Without the second process, what is known stays.
                 let Ok(programs) = holders.look() else { break };
                 names.learn(sockets(), &programs, interface::addresses().unwrap_or_default());
-                drop(asking.take());
-                match asked.recv_timeout(SECOND.max(start.elapsed() * REST)) {
-                    Ok(one) => asking = Some(one),
-                    Err(RecvTimeoutError::Timeout) => {}
-                    Err(RecvTimeoutError::Disconnected) => break,
+                match order.take() {
+                    Some(Told::End) => break,
+                    // Who asked may be gone.
+                    Some(Told::Now(looked)) => drop(looked.send(())),
+                    None => {}
                 }
+                let rest = SECOND.max(start.elapsed() * REST);
+                order = match told.recv_timeout(rest) {
+                    Ok(order) => Some(order),
+                    Err(RecvTimeoutError::Timeout) => None,
+                    Err(RecvTimeoutError::Disconnected) => Some(Told::End),
+                };
             }
             holders.end();
         };
         let thread = thread::Builder::new().name("names".to_owned()).spawn(look)?;
-        Ok(Looking { ask: Some(ask), thread: Some(thread) })
+        Ok(Looking { tell, thread: Some(thread) })
+    }
+
+    /// Looks now, if anybody looks at all, and waits for it, but no longer than [`PATIENCE`].
+    pub(super) fn look(&self) {
+        let (answer, answered) = mpsc::channel();
+        let tell = self.known().tell.clone();
+        if tell.is_some_and(|tell| tell.send(Told::Now(answer)).is_ok()) {
+            // It may end instead.
+            let _ = answered.recv_timeout(PATIENCE);
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn learn(&self, sockets: Vec<(Key, u64)>, programs: &HashMap<u64, Program>, addresses: HashSet<IpAddr>) {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known();
         known.addresses = addresses;
         known.looks += 1;
         let look = known.looks;
@@ -113,42 +134,30 @@ impl Names {
         Ends::of(connection).map_or([None, None], |ends| self.of(&ends))
     }
 
-    /// The programs at the ends of the connections that lost the most, for a report; `None` where none is known.
-    pub(super) fn note(&self, report: &impl Source) -> Option<String> {
-        let mut connections: Vec<Connection> = report.connections().collect();
-        connections.sort_by(|a, b| b.ledger_ms.lost().total_cmp(&a.ledger_ms.lost()));
-        let mut named = Vec::new();
-        for connection in &connections {
-            let ends =
-                [&connection.client, &connection.server].into_iter().zip(self.of_connection(connection));
-            for (end, program) in ends.filter_map(|(end, program)| Some((end, program?))) {
-                let one = format!("{end} is {} ({})", program.name, program.pid);
-                if named.len() < MOST_NAMED && !named.contains(&one) {
-                    named.push(one);
-                }
+    /// The programs at the ends of a report's connections, as a file keeps them.
+    pub(super) fn holders(&self, report: &impl Source) -> Vec<Holder> {
+        let mut holders = Vec::new();
+        for Ends { is_udp, ends: [client, server] } in report.connections().filter_map(|one| Ends::of(&one)) {
+            let programs = self.of(&Ends { is_udp, ends: [client, server] });
+            for ((local, peer), program) in [(client, server), (server, client)].into_iter().zip(programs) {
+                let Some(Program { name, pid: process }) = program else { continue };
+                holders.push(Holder { is_udp, local, peer, process, name });
             }
         }
-        (!named.is_empty()).then(|| format!("Programs: {}.", named.join(", ")))
+        holders
     }
 
     /// The programs at the ends.
     fn of(&self, connection: &Ends) -> [Option<Program>; 2] {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known();
         let [one, other] = connection.ends;
         [known.at(connection.is_udp, one, other), known.at(connection.is_udp, other, one)]
     }
 }
 
-/// Ends that a report's note names.
-const MOST_NAMED: usize = 10;
-
 /// `curl (4711) → python3 (812)`, as far as known; `None` where nothing is.
 pub(super) fn described(programs: &[Option<Program>; 2]) -> Option<String> {
-    let one = |program: &Option<Program>| {
-        program.as_ref().map_or(UNKNOWN.to_owned(), |Program { name, pid }| format!("{name} ({pid})"))
-    };
-    let [client, server] = programs;
-    programs.iter().any(Option::is_some).then(|| format!("{} → {}", one(client), one(server)))
+    terminal::programs(programs.each_ref().map(Option::as_ref))
 }
 
 impl Known {

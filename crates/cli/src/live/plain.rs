@@ -41,7 +41,8 @@ pub(super) fn show(running: &Running, args: &Args) -> io::Result<()> {
         let mut out = output::stdout();
         let news = announced.new_in(&progress.diagnosis());
         if !news.is_empty() {
-            running.look_for_names();
+            // What a connection suffers from at once is told with its programs.
+            running.names.look();
         }
         tell(&mut out, start.elapsed(), &news, &running.names)?;
         out.flush()?;

@@ -8,12 +8,14 @@ use anyhow::{Context, Result};
 use tcpwhy_diagnose::{Analyzer, CaptureInfo};
 use tcpwhy_host::ring::{self, Statistics};
 use tcpwhy_wire::Packet;
+use tcpwhy_wire::calls::{Holder, holders};
 use tcpwhy_wire::container::{Frame, Interface};
 use tcpwhy_wire::decode::{Tally, Undecoded, decode_onto};
 
 use super::capture::Progress;
 use super::kept::{Ends, Kept};
 use super::links::{Links, Taken};
+use super::names::Names;
 use super::open::Output;
 
 /// Connections kept before the least remarkable half is forgotten. A display clones them all each second, which takes
@@ -165,24 +167,32 @@ impl Sink {
         }
     }
 
-    /// Ends the file, and hands over what was gathered, whatever `result` the capture had and the file's end has.
-    pub(super) fn finish(mut self, statistics: Statistics, result: Result<()>) -> (Progress, Result<()>) {
+    /// Ends the file, and hands over what was gathered and the programs at the ends of its connections, whatever `result` the
+    /// capture had and the file's end has.
+    pub(super) fn finish(
+        mut self,
+        statistics: Statistics,
+        names: &Names,
+        result: Result<()>,
+    ) -> (Progress, Vec<Holder>, Result<()>) {
         self.flush();
         self.statistics = statistics;
+        let holders = names.holders(&self.analyzer.clone().finish(self.info()));
         // A file that could not be written is not tried again.
         let writer = self.writer.take().filter(|_| result.is_ok());
-        let result =
-            result.and_then(|()| writer.map_or(Ok(()), |writer| self.end(writer).context(UNWRITTEN)));
+        let result = result
+            .and_then(|()| writer.map_or(Ok(()), |writer| self.end(writer, &holders).context(UNWRITTEN)));
         let info = self.info();
-        (Progress { analyzer: self.analyzer, info, statistics, forgotten: self.forgotten }, result)
+        (Progress { analyzer: self.analyzer, info, statistics, forgotten: self.forgotten }, holders, result)
     }
 
-    fn end(&self, mut writer: Output) -> io::Result<()> {
+    fn end(&self, mut writer: Output, programs: &[Holder]) -> io::Result<()> {
         let end = self.span.map_or(0, |(_, last)| last);
         // Drops are the socket's, not an interface's; a file has no other place for them.
         if self.statistics.dropped > 0 && !self.links.described.is_empty() {
             writer.dropped(0, end, self.statistics.dropped)?;
         }
+        holders(programs).iter().try_for_each(|body| writer.calls(body))?;
         match writer.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all() {
             // Pipes and their like cannot be synchronised, which is no loss.
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
@@ -236,7 +246,7 @@ mod tests {
             take(&mut sink, flow, i64::from(flow) * MS + MS / 2);
             assert!(sink.analyzer.len() <= MOST_CONNECTIONS + Analyzer::BATCH, "{}", sink.analyzer.len());
         }
-        let (progress, result) = sink.finish(Statistics::default(), Ok(()));
+        let (progress, _, result) = sink.finish(Statistics::default(), &Names::default(), Ok(()));
         result.expect("no file");
         let (kept, forgotten) = (progress.analyzer.len() as u64, progress.forgotten);
         assert!(forgotten > 0 && kept + forgotten == u64::from(FLOWS), "{kept} + {forgotten}");
@@ -258,7 +268,8 @@ mod tests {
         let mut sink = Sink::new("live on test".to_owned(), 256, None, false);
         take(&mut sink, 1, 0);
         sink.downs = 2;
-        let (progress, _) = sink.finish(Statistics { packets: 100, dropped: 99 }, Ok(()));
+        let statistics = Statistics { packets: 100, dropped: 99 };
+        let (progress, ..) = sink.finish(statistics, &Names::default(), Ok(()));
         let notes = progress.diagnosis().capture().notes;
         assert!(
             notes.iter().any(|note| note.starts_with("The kernel dropped 99 of 100 packets")),

@@ -19,6 +19,7 @@ use crate::calls::Located;
 use crate::drive::{self, Analyzed, Trouble};
 use crate::hops::Gathering;
 use crate::html::Page;
+use crate::programs::Peopled;
 use crate::quote::{Quoting, When};
 use crate::stop::Stop;
 
@@ -87,15 +88,17 @@ impl Making {
         let mut quoting = Quoting::new(path, When::Auto, TOP, stop);
         let mut hops = Gathering::default();
         hops.next_file(path);
-        let read = drive::captures(path, None, None, stop, &mut |Analyzed { diagnosis, recorded }| {
-            hops.take(&diagnosis);
-            page.next_capture();
-            quoting.next_capture();
-            let located = recorded.as_ref().map(|recorded| Located::new(&diagnosis, recorded));
-            let shown: &dyn Source = located.as_ref().map_or(&diagnosis, |located| located);
-            self.take(shown);
-            page.take(&quoting.quoted(shown, &diagnosis), recorded.as_ref())
-        });
+        let read =
+            drive::captures(path, None, None, stop, &mut |Analyzed { diagnosis, recorded, programs }| {
+                hops.take(&diagnosis);
+                page.next_capture();
+                quoting.next_capture();
+                let peopled = Peopled { whole: &diagnosis, programs: &programs };
+                let located = recorded.as_ref().map(|recorded| Located::new(&peopled, recorded));
+                let shown: &dyn Source = located.as_ref().map_or(&peopled, |located| located);
+                self.take(shown);
+                page.take(&quoting.quoted(shown, &diagnosis), recorded.as_ref())
+            });
         read.map_err(unread)?;
         let hops = hops.finish(None, None, stop);
         let mut out = GzEncoder::new(Bounded { bytes: Vec::new(), stop }, Compression::default());

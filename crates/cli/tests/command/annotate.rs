@@ -124,6 +124,7 @@ fn what_cannot_be_done_is_said_and_leaves_nothing() {
     desk.file("program", b"\x7fELF\x02\x01\x01\0\0\0\0\0");
     desk.file("other", b"precious");
     desk.file("mail.txt", b"10:00:00.000000 IP 10.0.0.1.5000 > 10.0.0.2.53: UDP, length 40\n");
+    desk.file("page.html", b"<html><p>Nothing here was captured.</p></html>\n");
     for (arguments, said) in [
         (["slow.pcap", "-o", "slow.pcap"], "slow.pcap: is the input"),
         (["slow.pcap", "-o", "./slow.pcap"], "./slow.pcap: is the input"),
@@ -131,6 +132,7 @@ fn what_cannot_be_done_is_said_and_leaves_nothing() {
         (["slow.pcap", "-o", "no/where.pcapng"], "cannot write no/where.pcapng"),
         (["-", "-o", "x.pcapng"], "standard input cannot be read twice: save it first"),
         (["mail.txt", "-o", "other"], "mail.txt: has no packets to copy"),
+        (["page.html", "-o", "other"], "page.html: neither a capture (pcap, pcapng, .gz, .zst) nor lines"),
         (["program", "-o", "other"], "program: a program, not a capture"),
         (["empty.pcap", "-o", "other"], "empty.pcap: empty"),
         (["none.pcap", "-o", "other"], "none.pcap: no such file"),

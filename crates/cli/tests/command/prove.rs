@@ -16,7 +16,7 @@ use crate::run::{Desk, Ran};
 
 /// Longest wait for what must come.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Runs until a machine that others use, too, is quiet enough for a small difference to be told from none.
+/// Runs until a machine that others use, too, is quiet enough for anything to be told.
 const ATTEMPTS: usize = 4;
 /// `nobody`, as on most systems; any user but root will do.
 const NOBODY: u32 = 65_534;
@@ -182,11 +182,25 @@ fn prove(pid: u32, args: &[&str]) -> Ran {
 
 fn proved(pid: u32, args: &[&str]) -> Value {
     let run = || prove(pid, &[&["--format", "json"][..], args].concat());
-    let ran = run();
+    let (begun, mut ran) = (Instant::now(), run());
     // Between two connections of a program that opens them again and again.
-    let ran = if ran.status == Some(2) { run() } else { ran };
+    while ran.status == Some(2) && begun.elapsed() < PATIENCE {
+        ran = run();
+    }
     assert_eq!((ran.status, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
     ran.json()
+}
+
+/// The same, again where a busy machine made blocks of one kind too unlike to tell anything.
+fn proved_clearly(pid: u32, args: &[&str]) -> Value {
+    let mut report = proved(pid, args);
+    for _ in 1..ATTEMPTS {
+        if report["verdict"] != "unclear" {
+            break;
+        }
+        report = proved(pid, args);
+    }
+    report
 }
 
 fn measure(report: &Value, name: &str) -> Value {
@@ -199,16 +213,16 @@ fn two_writes_a_message_are_proved_to_wait_and_the_option_is_put_back() {
     let Some(chat) = chat("two_writes_a_message_are_proved_to_wait_and_the_option_is_put_back", "2") else {
         return;
     };
-    let report = proved(chat.pid(), &["--block", "1s", "--seed", "7"]);
+    let report = proved_clearly(chat.pid(), &["--block", "1s", "--seed", "7"]);
     assert_eq!(
         (&report["verdict"], &report["measure"]),
         (&"proved".into(), &"exchange".into()),
         "{report:#}"
     );
     let exchange = measure(&report, "exchange");
-    // Linux delays an ACK by 40 ms.
     let ms = |field: &str| exchange[field].as_f64().expect("a number");
-    assert!((38.0..60.0).contains(&ms("off_ms")) && ms("on_ms") < 20.0 && ms("low_ms") > 18.0, "{report:#}");
+    // Linux delays an ACK by 40 ms; whatever else the machine does takes its time in both.
+    assert!(ms("off_ms") > 38.0 && ms("off_ms") - ms("on_ms") > 18.0 && ms("low_ms") > 18.0, "{report:#}");
     assert_eq!(
         (&report["seed"], &report["interface"], &report["end"]),
         (&7.into(), &"lo".into(), &"whole".into())
@@ -243,15 +257,7 @@ fn every_field_is_documented(report: &Value) {
 #[test]
 fn one_write_a_message_has_nothing_to_gain() {
     let Some(chat) = chat("one_write_a_message_has_nothing_to_gain", "1") else { return };
-    let mut verdict = Value::Null;
-    for _ in 0..ATTEMPTS {
-        verdict = proved(chat.pid(), &["--block", "700ms"])["verdict"].clone();
-        // On a busy machine the blocks may differ too much.
-        if verdict != "unclear" {
-            break;
-        }
-    }
-    assert_eq!(verdict, "no-effect");
+    assert_eq!(proved_clearly(chat.pid(), &["--block", "700ms"])["verdict"], "no-effect");
 }
 
 #[test]
@@ -276,12 +282,19 @@ fn without_the_right_to_see_packets_the_send_queue_tells() {
         command.args(["prove", "-p", &pid.to_string()]).args(args).current_dir("/").uid(NOBODY).gid(NOBODY);
         Ran::from(command.output().expect("the copy runs"))
     };
-    let report = run(chat.pid(), &["--block", "1s", "--format", "json"]).json();
+    let mut report = Value::Null;
+    for _ in 0..ATTEMPTS {
+        report = run(chat.pid(), &["--block", "1s", "--format", "json"]).json();
+        if report["verdict"] != "unclear" {
+            break;
+        }
+    }
     assert_eq!((&report["verdict"], &report["measure"]), (&"proved".into(), &"wait".into()), "{report:#}");
     assert!(report["notes"][0].as_str().is_some_and(|note| note.contains("CAP_NET_RAW")), "{report:#}");
     // Half of each message waits for the ACK of the other half: 20 ms a byte, were the delay 40 ms and nothing else.
     let wait = measure(&report, "wait");
-    assert!(wait["off_ms"].as_f64() > Some(15.0) && wait["on_ms"].as_f64() < Some(8.0), "{report:#}");
+    let ms = |field: &str| wait[field].as_f64().expect("a number");
+    assert!(ms("off_ms") > 15.0 && ms("on_ms") < ms("off_ms") / 2.0, "{report:#}");
     // What TCP_QUICKACK changes does not show in the socket.
     let ran = run(chat.pid(), &["--option", "quickack"]);
     assert!(ran.status == Some(2) && ran.stderr.contains("CAP_NET_RAW"), "{ran:?}");
@@ -294,7 +307,7 @@ fn without_the_right_to_see_packets_the_send_queue_tells() {
 #[test]
 fn quickack_cures_from_the_other_side() {
     let Some(chat) = chat("quickack_cures_from_the_other_side", "2") else { return };
-    let report = proved(
+    let report = proved_clearly(
         chat.server,
         &["--connection", &connection(chat.server), "--option", "quickack", "--block", "1s"],
     );
@@ -394,10 +407,11 @@ fn what_was_not_pointed_at_is_not_touched() {
 fn connections_that_are_opened_meanwhile_are_switched_if_all_were_meant() {
     const NAME: &str = "connections_that_are_opened_meanwhile_are_switched_if_all_were_meant";
     let Some(chat) = chat_of(FICKLE, NAME, "2") else { return };
-    let report = proved(chat.pid(), &["--all", "--block", "1500ms"]);
+    let report = proved_clearly(chat.pid(), &["--all", "--block", "1500ms"]);
     let exchange = measure(&report, "exchange");
     let ms = |field: &str| exchange[field].as_f64().unwrap_or(f64::NAN);
-    assert!(report["verdict"] == "proved" && ms("off_ms") > 38.0 && ms("on_ms") < 20.0, "{report:#}");
+    let gain = ms("off_ms") - ms("on_ms");
+    assert!(report["verdict"] == "proved" && ms("off_ms") > 38.0 && gain > 18.0, "{report:#}");
     let sockets = report["sockets"].as_array().expect("a list");
     // With the option, one lasts for a tenth of a second.
     assert!(sockets.len() > 10, "{report:#}");

@@ -6,7 +6,7 @@
 
 use tcpwhy_wire::{Packet, Socket, Tcp, TcpFlags};
 
-use super::exchange::Exchanges;
+use super::exchange::{Exchanges, Spoken};
 use super::fact::{Cause, End, Fact, Facts, Wait};
 use super::half::{Acked, Half, NEVER, Small, UNKNOWN};
 use super::handshake::client_by_port;
@@ -489,7 +489,12 @@ impl Connection {
     /// Notes whose turn it is to speak.
     pub(crate) fn turn(&mut self, from: End, now: i64, free: bool, facts: &mut impl Facts) {
         let client = self.client().unwrap_or_else(|| self.take_client(from));
-        self.exchanges.spoke(from == client, now, free);
+        let spoken = match (free, self.halves[from].last_full) {
+            (true, _) => Spoken::Free,
+            (false, false) => Spoken::Held,
+            (false, true) => Spoken::Stopped,
+        };
+        self.exchanges.spoke(from == client, now, spoken);
         self.spoke(from, now, facts);
     }
 

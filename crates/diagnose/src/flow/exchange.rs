@@ -22,7 +22,7 @@ pub(crate) struct Exchanges {
     pub(crate) total: i64,
     /// What the server's messages are apart; nothing where it spoke once.
     pace: Option<Box<Pace>>,
-    /// How often an answer went on after a pause.
+    /// How often an answer went on after a pause that TCP alone did not make.
     pub(crate) resumed: u32,
     /// When the last answer ended; 0 before there was one.
     pub(crate) answered: i64,
@@ -52,6 +52,17 @@ impl Standing {
     }
 }
 
+/// Why a side was silent before it spoke.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spoken {
+    /// Its program had nothing to say.
+    Free,
+    /// TCP had been holding back what may be a message of its own.
+    Held,
+    /// TCP had stopped it behind a full segment, in the middle of more: a full window, say.
+    Stopped,
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
     /// The client has not spoken yet.
@@ -64,8 +75,8 @@ enum State {
 }
 
 impl Exchanges {
-    /// A side's program spoke; `free` unless TCP had been holding what it said.
-    pub(crate) fn spoke(&mut self, is_client: bool, now: i64, free: bool) {
+    /// A side spoke.
+    pub(crate) fn spoke(&mut self, is_client: bool, now: i64, spoken: Spoken) {
         match (self.state, is_client) {
             (State::Quiet, true) => (self.state, self.asked) = (State::Asked, now),
             (State::Asked, false) => {
@@ -75,8 +86,8 @@ impl Exchanges {
                 (self.state, self.answered) = (State::Answering, now);
             }
             (State::Answering, false) => {
-                self.resumed = self.resumed.saturating_add(1);
-                let pause = if free { now - self.answered } else { 0 };
+                self.resumed = self.resumed.saturating_add(u32::from(spoken != Spoken::Stopped));
+                let pause = if spoken == Spoken::Free { now - self.answered } else { 0 };
                 self.keep_pace(now, None).pauses += pause;
                 self.answered = now;
             }

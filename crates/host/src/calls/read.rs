@@ -7,7 +7,7 @@ use std::os::unix::ffi::OsStrExt;
 
 use tcpwhy_wire::calls::{About, Call, Frame, Kind, Place, Recording, Socket};
 
-use super::format::{CHUNK, CHUNK_HEADER, Record, header};
+use super::format::{CHUNK, CHUNK_HEADER, NAME, Record, header};
 
 /// `AF_INET` and `AF_INET6` of Linux.
 const INET: u16 = 2;
@@ -52,6 +52,10 @@ impl Reader {
             word.map_or(0, |word| u32::from_ne_bytes(*word))
         };
         let (process, thread, used) = (short(0), short(1), short(2) as usize);
+        if let Some(name) = text(&chunk[CHUNK_HEADER - NAME..CHUNK_HEADER]) {
+            // Chunks come in the order in which they were taken: of a process that executed another program, the later name.
+            self.recording.programs.insert(process, name);
+        }
         let mut rest = &chunk[CHUNK_HEADER..CHUNK.min(CHUNK_HEADER.saturating_add(used))];
         while !rest.is_empty() {
             let len = (word(rest, 0) >> 32) as usize;
@@ -97,6 +101,12 @@ impl Reader {
             _ => {}
         }
     }
+}
+
+/// A text up to its first zero; `None` where there is none.
+fn text(bytes: &[u8]) -> Option<String> {
+    let text = bytes.split(|byte| *byte == 0).next().unwrap_or_default();
+    (!text.is_empty()).then(|| String::from_utf8_lossy(text).into_owned())
 }
 
 /// A 64-bit word by its number; 0 where there is none.
@@ -236,7 +246,9 @@ mod tests {
         let records = records.concat();
         let header: Vec<u8> =
             [process, process, records.len() as u32, 0].iter().flat_map(|word| word.to_ne_bytes()).collect();
-        let mut chunk = [header, records].concat();
+        let mut name = format!("program {process}").into_bytes();
+        name.resize(NAME, 0);
+        let mut chunk = [header, name, records].concat();
         chunk.resize(CHUNK, 0);
         chunk
     }
@@ -283,6 +295,7 @@ mod tests {
             module: String::new(),
             script: true,
         };
+        assert_eq!(recording.programs, [(1, "program 1".to_owned()), (2, "program 2".to_owned())].into());
         assert_eq!(recording.scripts[&6], [line(12)]);
         assert_eq!(recording.scripts[&7], [line(13)]);
         assert_eq!(recording.stacks[&6], [Frame { module: 1, offset: 0x10 }]);

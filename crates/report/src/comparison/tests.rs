@@ -39,6 +39,8 @@ fn connection(id: u64, server: &str, lines: &[(Line, f64)], exchanges: u64) -> C
         protocol: Protocol::Tcp,
         client: "10.0.0.1:50000".to_owned(),
         server: server.to_owned(),
+        client_program: None,
+        server_program: None,
         vantage: Vantage::Client,
         start_ms: Ms(0.0),
         duration_ms: Ms(ledger_ms.total()),

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use tcpwhy_diagnose::report::{Cadence, Connection, Exchanges, Finding, Protocol, Side, Vantage};
+use tcpwhy_diagnose::report::{Cadence, Connection, Exchanges, Finding, Program, Protocol, Side, Vantage};
 
 use super::finding::{self, Printed};
 use super::ledger;
@@ -42,6 +42,9 @@ pub(super) fn write(
     let ends = format!("{} → {}", full_name(&connection.client), full_name(&connection.server));
     let duration = number::duration(connection.duration_ms.0);
     page.ruled(&format!("{number}  {}", page.ink.bold(&ends)), &format!("{protocol} · {duration}"))?;
+    if let Some(programs) = programs_of(connection) {
+        page.items(INDENT, &[programs])?;
+    }
     page.items(INDENT, &figures(connection))?;
     if let Some(exchanges) = &connection.exchanges {
         page.items(INDENT, &exchange_figures(exchanges))?;
@@ -85,6 +88,25 @@ pub(super) fn name(raw: &str) -> String {
 
 fn full_name(raw: &str) -> String {
     shortened(&plain(raw), FULL_NAME_COLUMNS)
+}
+
+/// Stands for a program that nobody knows: it runs on another machine, or hides.
+pub const NO_PROGRAM: &str = "–";
+
+/// `curl (4711) → nginx (812)`, the programs at a connection's ends with their processes; `None` where neither is known.
+pub fn programs(ends: [Option<&Program>; 2]) -> Option<String> {
+    let one = |program: Option<&Program>| {
+        program.map_or(NO_PROGRAM.to_owned(), |Program { name: called, pid }| {
+            format!("{} ({pid})", name(called))
+        })
+    };
+    let [client, server] = ends;
+    ends.iter().any(Option::is_some).then(|| format!("{} → {}", one(client), one(server)))
+}
+
+/// The same of a report's connection.
+pub(crate) fn programs_of(connection: &Connection) -> Option<String> {
+    programs([connection.client_program.as_ref(), connection.server_program.as_ref()])
 }
 
 /// Round trip, packets, bytes, and where it was captured.

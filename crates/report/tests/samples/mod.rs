@@ -2,7 +2,7 @@
 
 use tcpwhy_diagnose::report::{
     Blame, Blamed, Cadence, Capture, Connection, Evidence, Exchanges, Finding, Fix, LedgerMs, Line, Ms,
-    PerDirection, Protocol, Severity, Side, Source, Vantage,
+    PerDirection, Program, Protocol, Severity, Side, Source, Vantage,
 };
 
 /// A report held in memory.
@@ -78,6 +78,10 @@ pub(crate) fn ledger(booked: &[(Line, f64)]) -> LedgerMs {
     ledger
 }
 
+pub(crate) fn program(name: &str, pid: u32) -> Option<Program> {
+    Some(Program { name: name.to_owned(), pid })
+}
+
 /// A connection whose duration is what is booked.
 pub(crate) fn connection(id: u64, client: &str, server: &str, booked: &[(Line, f64)]) -> Connection {
     let ledger_ms = ledger(booked);
@@ -86,6 +90,8 @@ pub(crate) fn connection(id: u64, client: &str, server: &str, booked: &[(Line, f
         protocol: Protocol::Tcp,
         client: client.to_owned(),
         server: server.to_owned(),
+        client_program: None,
+        server_program: None,
         vantage: Vantage::Unknown,
         start_ms: Ms(0.0),
         duration_ms: Ms(ledger_ms.total()),
@@ -218,6 +224,7 @@ pub(crate) fn slow_server() -> Sample {
         base_rtt_ms: Some(Ms(0.061)),
         exchanges: Some(exchanges),
         bytes: PerDirection { to_server: 1_200, to_client: 48_000 },
+        client_program: program("curl", 4711),
         ..connection(0, "127.0.0.1:49812", "127.0.0.1:7777", &booked)
     };
     let slow = Finding {
@@ -365,6 +372,8 @@ pub(crate) fn hostile() -> Sample {
     let server = format!("s{}\u{9b}31m.80\n✔ Nothing is wrong.", "\u{301}".repeat(40));
     let connection = Connection {
         vantage: Vantage::Server,
+        client_program: program("=\u{9b}2J</script>\n", 1),
+        server_program: program("a\u{202e}b`|", u32::MAX),
         ..connection(0, client, &server, &[(Line::Nagle, 900.0), (Line::ServerApp, 100.0)])
     };
     let mut found = nagle_finding(0, &server, 900.0, 3);

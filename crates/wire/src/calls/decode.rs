@@ -4,8 +4,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use super::layout::{CALL, DEEPEST, HEADER, NODELAY, PLACE, SCRIPT, SOCKET, STACK, Section, about};
-use super::{About, Call, Kind, Place, Socket};
+use super::layout::{CALL, DEEPEST, HEADER, HOLDER, NODELAY, PLACE, SCRIPT, SOCKET, STACK, Section, about};
+use super::{About, Call, Holder, Kind, Place, Socket, holder};
 use crate::container::bytes::Order;
 use crate::container::{MAX_TIME, options};
 
@@ -47,6 +47,11 @@ pub struct Reader {
     place_bytes: usize,
     on_stacks: usize,
     waiting: VecDeque<Call>,
+    /// Those that nobody has taken, and how many there were.
+    holders: Vec<Holder>,
+    all_holders: usize,
+    /// Whether there was anything else than holders.
+    has_recording: bool,
     left_out: LeftOut,
 }
 
@@ -70,7 +75,9 @@ impl Reader {
         }
         let (size, count) = (usize::from(order.u16(body, 10)), order.u32(body, 12));
         let items = body.get(HEADER..).unwrap_or_default();
-        match Section::numbered(order.u16(body, 8)) {
+        let kind = Section::numbered(order.u16(body, 8));
+        self.has_recording |= kind != Some(Section::Holders);
+        match kind {
             Some(Section::About) => self.tell(order, items),
             Some(Section::Sockets) => self.sized(items, (size, SOCKET, count), |reader, item| {
                 reader.describe(order, item);
@@ -80,6 +87,7 @@ impl Reader {
             }),
             Some(Section::Places) => self.places(order, items, count),
             Some(Section::Stacks) => self.stacks(order, items, count),
+            Some(Section::Holders) => self.holders_in(order, items, count),
             // Of a later version.
             None => {}
         }
@@ -103,9 +111,14 @@ impl Reader {
         &self.about
     }
 
-    /// Whether there was any block of a recording.
+    /// The programs at ends of connections that have come since they were last asked for.
+    pub fn holders(&mut self) -> Vec<Holder> {
+        std::mem::take(&mut self.holders)
+    }
+
+    /// Whether there was no block of a recording of calls. Programs at ends of connections alone are none.
     pub fn is_empty(&self) -> bool {
-        self.section.is_none()
+        !self.has_recording
     }
 
     /// The places of a call's stack, innermost first; none where none was kept.
@@ -242,6 +255,24 @@ impl Reader {
         }
     }
 
+    fn holders_in(&mut self, order: Order, items: &[u8], count: u32) {
+        let mut rest = items;
+        for left in (0..u64::from(count)).rev() {
+            let len = usize::from(order.u16(rest, 0));
+            let item = rest.get(..len).filter(|item| item.len() >= HOLDER);
+            let Some(holder) = item.and_then(|item| holder::of_bytes(order, item)) else {
+                self.left_out.damaged += left + 1;
+                return;
+            };
+            // Of more, nobody is named.
+            if self.all_holders < MOST_SOCKETS {
+                self.all_holders += 1;
+                self.holders.push(holder);
+            }
+            rest = &rest[len..];
+        }
+    }
+
     fn stacks(&mut self, order: Order, items: &[u8], count: u32) {
         let mut rest = items;
         for left in (0..u64::from(count)).rev() {
@@ -291,7 +322,7 @@ fn place(order: Order, item: &[u8]) -> Option<Place> {
     })
 }
 
-fn end(version: u8, port: u16, address: &[u8]) -> Option<SocketAddr> {
+pub(super) fn end(version: u8, port: u16, address: &[u8]) -> Option<SocketAddr> {
     let ip = match version {
         4 => IpAddr::V4(Ipv4Addr::from(*address.first_chunk::<4>()?)),
         6 => IpAddr::V6(Ipv6Addr::from(*address.first_chunk::<16>()?)),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
+use super::holder::{self, Holder};
 use super::layout::{
     CALL, DEEPEST, HEADER, LONGEST_TEXT, MAGIC, MOST_BYTES, MOST_BYTES_OF_CALLS, NODELAY, PLACE, SCRIPT,
     SOCKET, STACK, Section, about,
@@ -10,7 +11,7 @@ use super::layout::{
 use super::{About, Call, Place, Recording, Socket};
 use crate::container::cut;
 
-/// The blocks that belong before all calls: how it was made, the sockets, and the stacks as places.
+/// The blocks that belong before all calls: how it was made, the sockets and their programs, and the stacks as places.
 pub fn head(recording: &Recording) -> Vec<Vec<u8>> {
     let mut numbers = BTreeMap::new();
     for place in recording.places.values().flat_map(|places| places.iter().take(DEEPEST)) {
@@ -22,6 +23,7 @@ pub fn head(recording: &Recording) -> Vec<Vec<u8>> {
     tell(&recording.about, &mut blocks);
     blocks.begin(Section::Sockets, SOCKET);
     recording.sockets.iter().for_each(|socket| blocks.push(&socket_bytes(socket)));
+    push_holders(&recording.holders(), &mut blocks);
     blocks.begin(Section::Places, 0);
     numbers.iter().for_each(|(place, number)| blocks.push(&place_bytes(place, *number)));
     blocks.begin(Section::Stacks, 0);
@@ -30,6 +32,18 @@ pub fn head(recording: &Recording) -> Vec<Vec<u8>> {
         blocks.push(&stack_bytes(*number, &places));
     }
     blocks.end()
+}
+
+/// The blocks that tell the programs at the ends of connections, for a file with or without calls, wherever in it.
+pub fn holders(all: &[Holder]) -> Vec<Vec<u8>> {
+    let mut blocks = Blocks::default();
+    push_holders(all, &mut blocks);
+    blocks.end()
+}
+
+fn push_holders(all: &[Holder], blocks: &mut Blocks) {
+    blocks.begin(Section::Holders, 0);
+    all.iter().for_each(|one| blocks.push(&holder::bytes_of(one)));
 }
 
 /// Calls on their way into a file, each before the packets that were captured after it began.
@@ -127,7 +141,7 @@ fn option(code: u16, value: &[u8]) -> Vec<u8> {
     padded(bytes)
 }
 
-fn padded(mut bytes: Vec<u8>) -> Vec<u8> {
+pub(super) fn padded(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes.resize(bytes.len().next_multiple_of(4), 0);
     bytes
 }
@@ -138,15 +152,8 @@ fn socket_bytes(socket: &Socket) -> [u8; SOCKET] {
     bytes.put(8, &socket.written.to_ne_bytes());
     bytes.put(16, &socket.mss.to_ne_bytes());
     bytes.put(20, &[if socket.nodelay { NODELAY } else { 0 }]);
-    for (end, version, port, address) in [(socket.local, 21, 24, 32), (socket.peer, 22, 26, 48)] {
-        let Some(end) = end else { continue };
-        bytes.put(version, &[if end.is_ipv4() { 4 } else { 6 }]);
-        bytes.put(port, &SocketAddr::port(&end).to_ne_bytes());
-        match end.ip() {
-            IpAddr::V4(ip) => bytes.put(address, &ip.octets()),
-            IpAddr::V6(ip) => bytes.put(address, &ip.octets()),
-        }
-    }
+    bytes.put_end(socket.local, (21, 24, 32));
+    bytes.put_end(socket.peer, (22, 26, 48));
     bytes.0
 }
 
@@ -189,7 +196,7 @@ fn call_bytes(call: &Call) -> [u8; CALL] {
 }
 
 /// An item of fixed size; what is not put is zero.
-struct Fields<const N: usize>([u8; N]);
+pub(super) struct Fields<const N: usize>(pub(super) [u8; N]);
 
 impl<const N: usize> Default for Fields<N> {
     fn default() -> Self {
@@ -198,7 +205,22 @@ impl<const N: usize> Default for Fields<N> {
 }
 
 impl<const N: usize> Fields<N> {
-    fn put(&mut self, at: usize, bytes: &[u8]) {
+    pub(super) fn put(&mut self, at: usize, bytes: &[u8]) {
         self.0[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    /// Puts an address, if it is known, to where its version, its port and its bytes are.
+    pub(super) fn put_end(
+        &mut self,
+        end: Option<SocketAddr>,
+        (version, port, address): (usize, usize, usize),
+    ) {
+        let Some(end) = end else { return };
+        self.put(version, &[if end.is_ipv4() { 4 } else { 6 }]);
+        self.put(port, &end.port().to_ne_bytes());
+        match end.ip() {
+            IpAddr::V4(ip) => self.put(address, &ip.octets()),
+            IpAddr::V6(ip) => self.put(address, &ip.octets()),
+        }
     }
 }

@@ -21,11 +21,12 @@ pub(super) enum Section {
     Places = 3,
     Stacks = 4,
     Calls = 5,
+    Holders = 6,
 }
 
 impl Section {
     pub(super) fn numbered(number: u16) -> Option<Self> {
-        let all = [Self::About, Self::Sockets, Self::Places, Self::Stacks, Self::Calls];
+        let all = [Self::About, Self::Sockets, Self::Places, Self::Stacks, Self::Calls, Self::Holders];
         all.into_iter().find(|section| *section as u16 == number)
     }
 }
@@ -50,12 +51,19 @@ pub(super) const PLACE: usize = 12;
 /// Bytes of a stack before its places.
 pub(super) const STACK: usize = 8;
 
+/// Bytes of a holder before its name.
+pub(super) const HOLDER: usize = 48;
+
 /// The bit of a place's flags that says it is a script's.
 pub(super) const SCRIPT: u16 = 1;
 /// The bit of a socket's flags that says `TCP_NODELAY` was on.
 pub(super) const NODELAY: u8 = 1;
+/// The bit of a holder's flags that says its socket is UDP's.
+pub(super) const UDP: u8 = 1;
 
 /// Bytes kept of a text. Names of C++ can be pages long.
 pub(super) const LONGEST_TEXT: usize = 4096;
+/// Bytes kept of a program's name; the kernel has 15.
+pub(super) const LONGEST_NAME: usize = 64;
 /// Places kept of a stack.
 pub(super) const DEEPEST: usize = 256;

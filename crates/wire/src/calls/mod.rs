@@ -4,6 +4,7 @@
 mod call;
 mod decode;
 mod encode;
+mod holder;
 mod kind;
 mod layout;
 mod writes;
@@ -14,7 +15,8 @@ use std::path::PathBuf;
 
 pub use call::Sending;
 pub use decode::{Block, Reader};
-pub use encode::{Calls, head};
+pub use encode::{Calls, head, holders};
+pub use holder::Holder;
 pub use kind::Kind;
 pub(crate) use layout::MAGIC;
 pub use writes::{Write, Writes};
@@ -109,6 +111,8 @@ pub struct Recording {
     pub scripts: BTreeMap<u32, Vec<Place>>,
     /// The same stacks as functions and lines, innermost first, once somebody has looked them up.
     pub places: BTreeMap<u32, Vec<Place>>,
+    /// What processes call themselves.
+    pub programs: BTreeMap<u32, String>,
     /// How it was made.
     pub about: About,
 }

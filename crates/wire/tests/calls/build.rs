@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tcpwhy_wire::calls::{About, Call, Calls, Kind, Place, Reader, Recording, Socket, head};
+use tcpwhy_wire::calls::{About, Call, Calls, Holder, Kind, Place, Reader, Recording, Socket, head};
 use tcpwhy_wire::container::{Frame, Interface, Item, LinkType, Opened, Origin, Writer, open};
 
 /// What a file had, in its order.
@@ -21,6 +21,8 @@ pub(crate) struct Contents {
     pub(crate) about: About,
     /// The stacks that calls name.
     pub(crate) stacks: BTreeMap<u32, Vec<Place>>,
+    pub(crate) holders: Vec<Holder>,
+    pub(crate) is_empty: bool,
     pub(crate) notes: Vec<String>,
 }
 
@@ -80,6 +82,8 @@ pub(crate) fn read(bytes: &[u8]) -> Contents {
     }
     contents.merged.extend(std::iter::from_fn(|| reader.call_by(i64::MAX)).map(Read::Call));
     contents.sockets = reader.sockets();
+    contents.holders = reader.holders();
+    contents.is_empty = reader.is_empty();
     contents.about = reader.about().clone();
     for call in contents.calls().iter().filter(|call| call.stack != 0) {
         contents.stacks.insert(call.stack, reader.stack(call.stack).cloned().collect());

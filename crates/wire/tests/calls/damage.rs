@@ -48,10 +48,14 @@ fn what_cannot_be_is_left_out_and_counted() {
         body(3, 0, 2, &[200, 0, 0, 0]),
         body(3, 0, 1, &[12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
         body(4, 0, u32::MAX, &[1, 0, 0, 0, 255, 255, 255, 255]),
+        // Holders: too short; of no address; with a longer name than there is.
+        body(6, 0, 1, &[&[44, 0, 0, 0], &[0; 40][..]].concat()),
+        body(6, 0, 1, &[&[48, 0, 0, 0], &[0; 44][..]].concat()),
+        body(6, 0, 1, &[&[48, 0, 0, 1, 1, 0, 0, 0, 4, 4], &[0; 38][..]].concat()),
     ];
     let contents = read(&[&blocks(&damaged), good.as_slice()].concat());
-    // 3 calls too short; 8 that are not there and one of no kind; 2 places, and one without texts; all the stacks.
-    let all = 3 + 9 + 2 + 1 + u64::from(u32::MAX);
+    // 3 calls too short; 8 that are not there and one of no kind; 2 places, and one without texts; all the stacks; 3 holders.
+    let all = 3 + 9 + 2 + 1 + u64::from(u32::MAX) + 3;
     assert_eq!(contents.notes, [format!("Damaged, and left out: {all} entries of the recorded calls.")]);
     assert_eq!(contents.calls().len(), 2, "what is good stays");
 }

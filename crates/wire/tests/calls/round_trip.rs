@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
 use proptest::prelude::*;
-use tcpwhy_wire::calls::{About, Call, Kind, Place, Recording, Socket};
+use tcpwhy_wire::calls::{About, Call, Holder, Kind, Place, Recording, Socket, holders};
+use tcpwhy_wire::container::{Origin, Writer};
 
 use crate::build::{Read, call, file, read, small};
 
@@ -62,6 +63,54 @@ fn another_recording_behind_it_has_its_own_numbers() {
         contents.calls().iter().map(|call| contents.stacks[&call.stack][0].function.clone()).collect();
     assert_eq!(functions, ["", "flush", "elsewhere", "flush"]);
     assert_eq!((contents.about.programs, contents.about.lost), (4, 6));
+}
+
+fn holder(is_udp: bool, local: &str, peer: &str, process: u32, name: &str) -> Holder {
+    let [local, peer] = [local, peer].map(|end| end.parse().unwrap());
+    Holder { is_udp, local, peer, process, name: name.to_owned() }
+}
+
+#[test]
+fn a_socket_is_its_process_that_moves_most() {
+    let mut recording = small(0);
+    recording.programs = [(1, "parent".to_owned()), (2, "child".to_owned())].into();
+    recording.sockets[1].peer = Some("[::1]:4001".parse().unwrap());
+    recording.sockets.push(Socket { cookie: 3, local: None, ..recording.sockets[0] });
+    let of = |process, kind, socket| Call { kind, process, ..call(0, socket, 0) };
+    recording.calls = vec![
+        // The parent accepts and closes; of the second socket, both write once, and somebody without a name no more.
+        of(1, Kind::Accept, 1),
+        of(2, Kind::Send, 1),
+        of(1, Kind::Close, 1),
+        of(2, Kind::Send, 2),
+        of(1, Kind::Send, 2),
+        of(9, Kind::Close, 2),
+        of(1, Kind::Send, 3),
+    ];
+    let expected = [
+        holder(false, "127.0.0.1:80", "127.0.0.1:4000", 2, "child"),
+        holder(false, "[::1]:80", "[::1]:4001", 1, "parent"),
+    ];
+    assert_eq!(read(&file(&recording, &[])).holders, expected);
+    recording.programs.remove(&2);
+    assert_eq!(read(&file(&recording, &[])).holders, expected[1..], "nobody else is told instead");
+}
+
+#[test]
+fn programs_without_calls_are_no_recording() {
+    let long = "ä".repeat(40);
+    let all = [
+        holder(true, "10.0.0.1:53", "[2001:db8::1]:4000", u32::MAX, "a \n\0b"),
+        holder(false, "10.0.0.1:1", "10.0.0.2:2", 7, ""),
+        holder(false, "10.0.0.1:1", "10.0.0.2:3", 7, &long),
+    ];
+    let mut writer = Writer::new(Vec::new(), &Origin::default()).unwrap();
+    holders(&all).iter().for_each(|body| writer.calls(body).unwrap());
+    let contents = read(&writer.finish().unwrap());
+    assert!(contents.is_empty && contents.notes.is_empty());
+    assert_eq!(contents.holders[..2], all[..2]);
+    assert_eq!(contents.holders[2].name, "ä".repeat(32), "64 bytes");
+    assert!(!read(&file(&small(0), &[])).is_empty);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { PageCapture } from "../../data/page.ts";
 import { bytes, count, duration, percent } from "../../text/number.ts";
+import { programsOf } from "../../text/programs.ts";
 import { LedgerBar } from "../ledger.tsx";
 import { go, hrefOf } from "../route.ts";
 import { Sign } from "../severity.tsx";
@@ -290,6 +291,7 @@ function GridRow({ capture, row, index, current }: GridRowProps) {
     connection;
   const worst = findings[0]?.finding;
   const about = [...(protocol === "udp" ? ["UDP"] : []), ...rulesOf(row)].join(", ");
+  const programs = programsOf(connection);
   return (
     <div
       id={`row-${id}`}
@@ -305,7 +307,17 @@ function GridRow({ capture, row, index, current }: GridRowProps) {
         <a class="names" href={hrefOf(capture, id)} tabIndex={-1} title={`${client} → ${server}`}>
           <bdi>{client}</bdi> → <bdi>{server}</bdi>
         </a>
-        {about && <span class="rules">{about}</span>}
+        {(programs || about) && (
+          <span class="rules">
+            {programs && (
+              <>
+                <bdi>{programs[0]}</bdi> → <bdi>{programs[1]}</bdi>
+                {about && " · "}
+              </>
+            )}
+            {about}
+          </span>
+        )}
       </Cell>
       <Cell column="lost">
         <LedgerBar ledger={ledger_ms} />

@@ -46,7 +46,7 @@ const rows = rowsOf(
   [
     connection(0, "10.0.0.10:1", { duration_ms: 50 }),
     connection(1, "10.0.0.9:1", { ledger_ms: ledger({ nagle: 30, network: 70 }), base_rtt_ms: 5 }),
-    connection(2, "10.0.0.9:22", { protocol: "udp" }),
+    connection(2, "10.0.0.9:22", { protocol: "udp", server_program: { name: "sshd", pid: 812 } }),
     connection(12, "[2001:db8::1]:443"),
   ],
   [
@@ -72,6 +72,9 @@ it("filters by words in names, protocols and rules, and by number", () => {
   expect(find("10.0.0.9")).toEqual([1, 2]);
   expect(find(" 10.0.0.9  SPLIT ")).toEqual([1]);
   expect(find("udp")).toEqual([2]);
+  expect(find("SSHD (812)")).toEqual([2]);
+  // Who is at the other end nobody knows.
+  expect(find("–")).toEqual([2]);
   expect(find("#1")).toEqual([1]);
   expect(find("#12")).toEqual([12]);
   expect(find("2001:DB8")).toEqual([12]);

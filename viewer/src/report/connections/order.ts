@@ -1,5 +1,6 @@
 import type { Connection, Finding } from "../../data/page.ts";
 import { lost } from "../../text/lines.ts";
+import { programsOf } from "../../text/programs.ts";
 
 /** A connection as a row of the list. */
 export interface Row {
@@ -32,7 +33,7 @@ export interface Sorting {
 }
 
 export interface Filter {
-  /** Words, each of which must be in the names, the number or a rule's name. */
+  /** Words, each of which must be in the names, the programs, the number or a rule's name. */
   text: string;
   rule: string;
   onlyFindings: boolean;
@@ -82,7 +83,8 @@ export function filtered(rows: Row[], filter: Filter): Row[] {
     if (words.length === 0) return true;
     const { id, client, server, protocol } = connection;
     const rules = findings.map(({ finding }) => finding.rule);
-    const text = [`#${id} `, client, server, protocol, ...rules].join(" ").toLowerCase();
+    const names = [client, server, ...(programsOf(connection) ?? [])];
+    const text = [`#${id} `, ...names, protocol, ...rules].join(" ").toLowerCase();
     return words.every((word) => text.includes(word.startsWith("#") ? `${word} ` : word));
   });
 }

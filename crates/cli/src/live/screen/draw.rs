@@ -6,14 +6,13 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Clear, Paragraph};
-use tcpwhy_diagnose::report::{self, Severity};
+use tcpwhy_diagnose::report::{self, Program, Severity};
 use tcpwhy_report::number;
 use tcpwhy_report::page::shortened;
 use tcpwhy_report::plain::plain;
-use tcpwhy_report::terminal::{bar_of, glyph};
+use tcpwhy_report::terminal::{NO_PROGRAM, bar_of, glyph};
 
-use super::super::holders::Program;
-use super::super::names::{self, Names, UNKNOWN};
+use super::super::names::{self, Names};
 use super::keys::KEYS;
 use super::model::{Model, Page, Row};
 
@@ -185,7 +184,7 @@ fn programs(programs: &[Option<Program>; 2], columns: usize) -> String {
         return " ".repeat(columns);
     }
     let name =
-        |program: &'_ Option<Program>| program.as_ref().map_or(UNKNOWN.to_owned(), |one| one.name.clone());
+        |program: &'_ Option<Program>| program.as_ref().map_or(NO_PROGRAM.to_owned(), |one| one.name.clone());
     let [client, server] = programs.each_ref().map(name);
     pair([&client, &server], columns)
 }

@@ -13,7 +13,7 @@ mod sockets;
 mod space;
 mod tracefs;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
@@ -29,6 +29,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::{ClockId, clock_gettime};
 use tcpwhy_wire::calls::Recording;
 
+use crate::process;
 use assemble::{Assembler, Maker};
 use events::Events;
 use layout::{Said, Wanted};
@@ -257,6 +258,8 @@ struct Recorded {
     /// For which thread each watched thread's events were opened.
     roots: HashMap<u32, u32>,
     programs: u64,
+    /// What processes were called when they executed their programs.
+    names: BTreeMap<u32, String>,
 }
 
 impl Recorded {
@@ -266,6 +269,7 @@ impl Recorded {
             return Err(Refused::Rights);
         }
         self.spaces.adopt(process);
+        self.called(process, process::name(process).ok());
         self.programs += 1;
         Ok(())
     }
@@ -284,10 +288,12 @@ impl Recorded {
             Event::Forked { parent } if is_process => {
                 self.programs += 1;
                 self.spaces.fork(process, *parent);
+                self.called(process, self.names.get(parent).cloned());
                 self.calls.sockets.forked(process, *parent);
             }
-            Event::Executed => {
+            Event::Executed(name) => {
                 self.programs += 1;
+                self.called(process, Some(name.clone()));
                 self.spaces.clear(process);
                 // Most are closed by it, and which is not told.
                 self.calls.sockets.ended(process);
@@ -297,6 +303,10 @@ impl Recorded {
             Event::Lost(events) => self.calls.lose(*events),
             Event::Said(..) | Event::Forked { .. } => {}
         }
+    }
+
+    fn called(&mut self, process: u32, name: Option<String>) {
+        self.names.extend(name.filter(|name| !name.is_empty()).map(|name| (process, name)));
     }
 
     fn end(&mut self, process: u32, thread: u32) {
@@ -317,7 +327,7 @@ impl Recorded {
         let stacks = self.spaces.stacks();
         let mut recording = self.calls.finish();
         recording.about.programs = self.programs;
-        Recording { stacks, modules: self.spaces.paths, ..recording }
+        Recording { stacks, modules: self.spaces.paths, programs: self.names, ..recording }
     }
 }
 

@@ -41,8 +41,8 @@ pub(super) enum Event {
     Said(Said, Stack),
     /// A process or thread began.
     Forked { parent: u32 },
-    /// A process executes another program.
-    Executed,
+    /// A process executes another program, and is called so from then on.
+    Executed(String),
     /// A thread ended.
     Ended,
     /// Code was mapped into memory.
@@ -105,7 +105,7 @@ pub(super) fn read(
             Event::Lost(word(&mut body)?)
         }
         LOST_SAMPLES => Event::Lost(word(&mut body)?),
-        COMM if flags & EXECUTED != 0 => Event::Executed,
+        COMM if flags & EXECUTED != 0 => Event::Executed(name(body)),
         MMAP2 => return mapped(body, trailer),
         // Of these two, the body says who it is; the trailer is the parent's.
         FORK | EXIT => return begun_or_ended(kind, body),
@@ -161,6 +161,12 @@ fn mapped(mut body: &[u8], mut trailer: &[u8]) -> Option<Happened> {
     Some(Happened { time: word(&mut trailer)?, process, thread, root: 0, event })
 }
 
+/// What a process is called: behind its own number and its thread's, padded with zeros.
+fn name(body: &[u8]) -> String {
+    let name = body.get(8..).unwrap_or_default().split(|byte| *byte == 0).next();
+    String::from_utf8_lossy(name.unwrap_or_default()).into_owned()
+}
+
 fn begun_or_ended(kind: u32, mut body: &[u8]) -> Option<Happened> {
     let (process, parent) = pair(&mut body)?;
     let (thread, _) = pair(&mut body)?;
@@ -202,6 +208,13 @@ mod tests {
         let expected = Happened { time: 99, process: 7, thread: 8, root: 0, event: Event::Mapped(mapping) };
         assert_eq!(read(&bytes), Some(expected));
         assert_eq!(read(&bytes[40..]), None);
+    }
+
+    #[test]
+    fn a_program_has_a_name_however_short_the_record_is() {
+        let bytes = [&words(&[7 | 7 << 32]), &b"a b\xff\0\0\0\0"[..]].concat();
+        assert_eq!(name(&bytes), "a b\u{fffd}");
+        assert_eq!((name(&bytes[..9]), name(&bytes[..3])), ("a".to_owned(), String::new()));
     }
 
     #[test]
