@@ -4,20 +4,26 @@ use std::io;
 
 use owo_colors::Style;
 use pulldown_cmark::{Event, HeadingLevel, Options as Markdown, Parser, Tag, TagEnd};
-use tcpwhy_diagnose::detectors::Rule;
+use tcpwhy_diagnose::detectors::{Language, Rule};
 use textwrap::core::display_width;
 
 use crate::page::{Page, glued};
+use crate::recipes::document;
 use crate::terminal::{Options, mark};
 
 const INDENT: &str = "  ";
 
-/// Writes what `rule` means, how it is detected, what to do, and where to read on.
-pub fn write(out: &mut impl io::Write, rule: &Rule, options: &Options) -> io::Result<()> {
+/// Writes what `rule` means, how it is detected, what to do, how `language` (or each) writes that, and where to read on.
+pub fn write(
+    out: &mut impl io::Write,
+    rule: &Rule,
+    language: Option<Language>,
+    options: &Options,
+) -> io::Result<()> {
     let mut page = Page::new(out, options.width, options.color);
     let (sign, style) = mark(rule.severity);
     page.line(&page.ink.paint(style, &format!("{sign} {}", rule.name)))?;
-    let text = markdown(rule.doc);
+    let text = document(rule, language);
     let mut setter = Setter::new(page);
     Parser::new_ext(&text, Markdown::ENABLE_TABLES).try_for_each(|event| setter.event(event))?;
     setter.paragraph()
@@ -90,12 +96,8 @@ impl<'a> Setter<'a> {
         match tag {
             Tag::Heading { level, .. } => {
                 self.apart = true;
-                self.heading = true;
-                self.style = if level <= HeadingLevel::H2 {
-                    Style::new().bold().yellow()
-                } else {
-                    Style::new().bold()
-                };
+                self.heading = level <= HeadingLevel::H2;
+                self.style = if self.heading { Style::new().bold().yellow() } else { Style::new().bold() };
             }
             Tag::Paragraph if self.bullet.is_none() => self.apart = true,
             Tag::List(first) => {

@@ -15,6 +15,7 @@ pub mod number;
 pub mod page;
 pub mod plain;
 pub mod plot;
+mod recipes;
 pub mod rules;
 mod table;
 pub mod terminal;

@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use tcpwhy_diagnose::detectors::Rule;
+use tcpwhy_diagnose::detectors::{Recipe, Rule};
 use tcpwhy_diagnose::report::Severity;
 
-use crate::explain::markdown;
 use crate::json::compact;
 use crate::page::Page;
+use crate::recipes::document;
 use crate::terminal::{Options, mark};
 
 /// Name and version of the list's format.
@@ -56,10 +56,11 @@ struct Entry {
     severity: Severity,
     summary: &'static str,
     markdown: String,
+    recipes: &'static [&'static Recipe],
 }
 
-/// Writes the rules as JSON: `{"format","version","rules":[{"name","severity","summary","markdown"}]}`, one rule
-/// a line; `version` is that of the program.
+/// Writes the rules as JSON: `{"format","version","rules":[{"name","severity","summary","markdown","recipes"}]}`, one
+/// rule a line; `version` is that of the program.
 pub fn write_json(out: &mut impl Write, rules: &[&Rule], version: &str) -> io::Result<()> {
     let rules = rules
         .iter()
@@ -67,7 +68,8 @@ pub fn write_json(out: &mut impl Write, rules: &[&Rule], version: &str) -> io::R
             name: rule.name,
             severity: rule.severity,
             summary: rule.summary(),
-            markdown: markdown(rule.doc),
+            markdown: document(rule, None),
+            recipes: rule.recipes,
         })
         .collect();
     compact(out, &List { format: FORMAT, version, rules })?;

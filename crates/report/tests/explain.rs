@@ -1,7 +1,7 @@
 //! A rule's text and the list of rules on the terminal.
 
 use serde_json::Value;
-use tcpwhy_diagnose::detectors::{Check, RULES, Rule};
+use tcpwhy_diagnose::detectors::{Check, Language, RULES, Recipe, Rule};
 use tcpwhy_diagnose::report::Severity;
 use tcpwhy_report::terminal::Options;
 use tcpwhy_report::{explain, rules};
@@ -49,18 +49,31 @@ static RULE: Rule = Rule {
 
  - RFC 896
 ",
+    recipes: &[&SET, &BUFFER],
 };
+
+static SET: Recipe = Recipe {
+    title: "Set the option",
+    code: &[(Language::C, "int on = 1;\nset(fd, &on); // <b>"), (Language::NodeJs, "socket.set(true);")],
+};
+
+static BUFFER: Recipe = Recipe { title: "Or buffer", code: &[(Language::C, "buffer(fd);")] };
 
 static ADVICE: Rule = Rule {
     check: Check::Connection(|_, _| {}),
     name: "chatter",
     severity: Severity::Advice,
     doc: " More ACKs than the data asks for, which costs packets and seldom time, and is long enough to wrap.\n",
+    recipes: &[],
 };
 
 fn explained(rule: &Rule, width: usize, color: bool) -> String {
+    explained_in(Some(Language::C), rule, width, color)
+}
+
+fn explained_in(language: Option<Language>, rule: &Rule, width: usize, color: bool) -> String {
     let mut out = Vec::new();
-    explain::write(&mut out, rule, &Options { width, color, ..Options::default() }).unwrap();
+    explain::write(&mut out, rule, language, &Options { width, color, ..Options::default() }).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -72,6 +85,38 @@ fn a_rule_explained() {
 #[test]
 fn a_rule_explained_in_colour() {
     insta::assert_snapshot!(explained(&RULE, 80, true).replace('\x1b', "␛"));
+}
+
+#[test]
+fn a_rule_explained_in_every_language() {
+    let shown = explained_in(None, &RULE, 80, false);
+    let (_, code) = shown.split_once("\nIn code\n").unwrap();
+    insta::assert_snapshot!(code);
+}
+
+#[test]
+fn a_language_without_the_call_is_told_and_which_have_it() {
+    let shown = explained_in(Some(Language::NodeJs), &RULE, 80, false);
+    assert!(shown.contains("In code (Node.js)\n") && shown.contains("socket.set(true);"), "{shown}");
+    assert!(!shown.contains("Or buffer") && !shown.contains("set(fd"), "{shown}");
+    assert!(shown.contains("--language c, or all."), "{shown}");
+    let shown = explained_in(Some(Language::Go), &RULE, 80, false);
+    assert!(
+        shown.contains("Go has no call for it.") && shown.contains("--language c, javascript, or all."),
+        "{shown}"
+    );
+}
+
+#[test]
+fn all_code_is_shown_as_it_is_written() {
+    for rule in RULES {
+        let shown = explained_in(None, rule, 80, false);
+        for (language, code) in rule.recipes.iter().flat_map(|recipe| recipe.code) {
+            let set: Vec<String> = code.lines().map(|line| format!("    {line}\n")).collect();
+            assert!(shown.contains(&set.concat()), "{} in {language:?}:\n{shown}", rule.name);
+        }
+        assert!(shown.lines().all(|line| line.width() <= 80), "{shown}");
+    }
 }
 
 #[test]
@@ -119,7 +164,16 @@ fn the_list_as_json() {
     assert_eq!(list["rules"][0]["severity"], "advice");
     assert_eq!(list["rules"][1]["name"], "held-update");
     assert_eq!(list["rules"][1]["summary"], "A small update waits in the sender until an ACK comes.");
+    assert_eq!(list["rules"][0]["recipes"], serde_json::json!([]));
+    assert_eq!(
+        list["rules"][1]["recipes"][0],
+        serde_json::json!({
+            "title": "Set the option",
+            "code": { "C": "int on = 1;\nset(fd, &on); // <b>", "Node.js": "socket.set(true);" },
+        })
+    );
     let markdown = list["rules"][1]["markdown"].as_str().unwrap();
+    assert!(markdown.contains("\nNode.js:\n\n```javascript\nsocket.set(true);\n```\n"), "{markdown}");
     assert!(
         markdown.contains("\n## What to do\n") && markdown.contains("\n   ```c\n   int one = 1;\n"),
         "{markdown}"

@@ -8,6 +8,8 @@ export interface Page {
   format: "tcpwhy-page/1";
   /** In the report's order. */
   captures: PageCapture[];
+  /** That recipes may be in, in the order in which they are offered. */
+  languages: string[];
   /** Of the rules that occur, by name. */
   rules: Record<string, Rule>;
 }
@@ -52,4 +54,13 @@ export interface Rule {
   summary: string;
   /** Made from the project's own text: the only HTML that the page inserts. */
   html: string;
+  /** Its fixes in a program's own code, the best first. */
+  recipes: Recipe[];
+}
+
+/** One fix as each language writes it. */
+export interface Recipe {
+  title: string;
+  /** By language; a language that cannot do it is not there. */
+  code: Record<string, string>;
 }

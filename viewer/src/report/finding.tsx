@@ -74,7 +74,7 @@ export function FindingBody({ finding, page, jump, at, again = false }: BodyProp
         </div>
         <div>
           <Fixes finding={finding} />
-          {!again && <InLanguage rule={finding.rule} />}
+          {!again && <InLanguage rule={finding.rule} page={page} />}
         </div>
       </div>
       {rule && (

@@ -1,14 +1,14 @@
 import { useEffect, useState } from "preact/hooks";
-import { LANGUAGES, type Language, RECIPES } from "../text/languages.ts";
+import type { Page } from "../data/page.ts";
 
 const STORED = "tcpwhy-language";
-const listeners = new Set<(language: Language) => void>();
+const listeners = new Set<(language: string) => void>();
 
 /** A rule's fixes as the reader's language writes them. */
-export function InLanguage({ rule }: { rule: string }) {
-  const [language, choose] = useLanguage();
-  const recipes = RECIPES[rule];
-  if (!recipes) return null;
+export function InLanguage({ rule, page: { languages, rules } }: { rule: string; page: Page }) {
+  const [language, choose] = useLanguage(languages);
+  const recipes = rules[rule]?.recipes ?? [];
+  if (recipes.length === 0) return null;
   const here = recipes.filter(({ code }) => code[language] !== undefined);
   return (
     <section class="languages">
@@ -17,9 +17,9 @@ export function InLanguage({ rule }: { rule: string }) {
         <select
           aria-label="Language"
           value={language}
-          onChange={({ currentTarget: { value } }) => choose(value as Language)}
+          onChange={({ currentTarget: { value } }) => choose(value)}
         >
-          {LANGUAGES.map((name) => (
+          {languages.map((name) => (
             <option key={name}>{name}</option>
           ))}
         </select>
@@ -38,18 +38,19 @@ export function InLanguage({ rule }: { rule: string }) {
 }
 
 /** One choice for all findings. */
-function useLanguage(): [Language, (language: Language) => void] {
-  const [language, set] = useState(stored);
+function useLanguage(languages: string[]): [string, (language: string) => void] {
+  const [chosen, set] = useState(stored);
   useEffect(() => {
     listeners.add(set);
     return () => {
       listeners.delete(set);
     };
   }, []);
-  return [language, choose];
+  const known = chosen !== null && languages.includes(chosen);
+  return [known ? chosen : (languages[0] ?? ""), choose];
 }
 
-function choose(language: Language): void {
+function choose(language: string): void {
   try {
     localStorage.setItem(STORED, language);
   } catch {
@@ -58,11 +59,10 @@ function choose(language: Language): void {
   for (const listener of listeners) listener(language);
 }
 
-function stored(): Language {
+function stored(): string | null {
   try {
-    const found = localStorage.getItem(STORED);
-    return LANGUAGES.find((language) => language === found) ?? "C";
+    return localStorage.getItem(STORED);
   } catch {
-    return "C";
+    return null;
   }
 }

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::ValueHint;
+use tcpwhy_diagnose::detectors::Language;
 use tcpwhy_diagnose::hops::Hops;
 use tcpwhy_diagnose::report::Source;
 use tcpwhy_report::html::{self, Chosen, Data, Limits, Listed, texts};
@@ -251,7 +252,12 @@ impl Page {
         }
         let tables = tables::look_again(&mut self.captures, self.budget, filter, stop);
         let captures: Vec<_> = self.captures.into_iter().map(|gathered| gathered.page).collect();
-        let page = html::Page { format: html::FORMAT, captures: &captures, rules: &texts(&self.rules) };
+        let page = html::Page {
+            format: html::FORMAT,
+            captures: &captures,
+            languages: &Language::ALL,
+            rules: &texts(&self.rules),
+        };
         let report = self.report.end_with(hops.as_ref())?;
         let data = Data { report: &report, page: &page, tables: &tables };
         html::write(&mut out, self.template, &data)

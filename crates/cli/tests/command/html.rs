@@ -257,6 +257,19 @@ fn what_fixes_would_have_saved_is_in_the_page() {
     assert!(page.html.contains("\"what_if\":{"));
 }
 
+#[test]
+fn fixes_in_code_are_in_the_page_for_the_rules_that_found_something() {
+    let file = project("tests/corpus/split-request-20ms-client.pcapng.zst");
+    let desk = Desk::new();
+    let Some((_, page)) = page(&desk, &[file.to_str().expect("a path")]) else { return };
+    let recipe = &page.page["rules"]["split-write"]["recipes"][0];
+    assert_eq!(recipe["title"], "Write each message at once");
+    let mut offered: Vec<_> = page.page["languages"].as_array().expect("languages").iter().collect();
+    offered.retain(|language| recipe["code"].get(language.as_str().expect("a name")).is_some());
+    assert_eq!(offered.len(), 7, "{}", page.page["languages"]);
+    assert!(page.page["rules"].get("delayed-ack").is_none(), "it found nothing");
+}
+
 /// A section with a comment, an interface, and the frames of a pcap file (whose times are in µs, as here by default).
 fn commented(pcap: &[u8], comment: &str) -> Vec<u8> {
     let block = |kind: u32, body: &[u8]| {

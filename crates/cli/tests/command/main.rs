@@ -3,6 +3,7 @@
 mod annotate;
 mod capture;
 mod exit_status;
+mod explain;
 mod formats;
 mod hops;
 mod html;

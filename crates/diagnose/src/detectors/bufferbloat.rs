@@ -37,8 +37,10 @@ rule! {
     /// short. At the receiver: a smaller `SO_RCVBUF`. ECN at both ends lets the queue mark instead of drop.
     ///
     /// ## References
-    /// RFC 7567 (queue management); RFC 8289 (`CoDel`); RFC 8290 (FQ-`CoDel`); tc-cake(8); tcp(7), `TCP_NOTSENT_LOWAT`.
-    BUFFERBLOAT = "bufferbloat", Severity::Problem, Check::Connection(check)
+    /// RFC 7567 (queue management); RFC 8289 (`CoDel`); RFC 8290 (FQ-`CoDel`); tc-cake(8); tcp(7),
+    /// `TCP_CONGESTION`; Linux Documentation/networking/ip-sysctl, `tcp_notsent_lowat`.
+    BUFFERBLOAT = "bufferbloat", Severity::Problem, Check::Connection(check),
+        [BBR, UNSENT]
 }
 
 /// Fewer long round trips are a burst that a queue is for.

@@ -34,7 +34,8 @@ rule! {
     ///
     /// ## References
     /// tcp(7) TCP_CORK; send(2) MSG_MORE; RFC 1122 section 4.2.3.4.
-    CORK_TIMEOUT = "cork-timeout", Severity::Problem, Check::Connection(check)
+    CORK_TIMEOUT = "cork-timeout", Severity::Problem, Check::Connection(check),
+        [UNCORK, ONE_WRITE]
 }
 
 /// Confidence where the waits end on the kernel's tick.

@@ -33,7 +33,8 @@ rule! {
     ///
     /// ## References
     /// RFC 1122 section 4.2.3.2; RFC 5681 section 4.2; RFC 9293 section 3.8.6.3.
-    DELAYED_ACK = "delayed-ack", Severity::Problem, Check::Connection(check)
+    DELAYED_ACK = "delayed-ack", Severity::Problem, Check::Connection(check),
+        [QUICKACK]
 }
 
 /// A single late ACK may have any reason.

@@ -38,7 +38,8 @@ rule! {
     /// ## References
     /// RFC 9293 section 3.5 (the handshake); RFC 9112 section 9.3 (persistent connections); RFC 7413 (Fast
     /// Open); RFC 5681 section 3.1 (initial window).
-    HANDSHAKE_PER_REQUEST = "handshake-per-request", Severity::Advice, Check::Capture(check)
+    HANDSHAKE_PER_REQUEST = "handshake-per-request", Severity::Advice, Check::Capture(check),
+        [REUSE]
 }
 
 /// Fewer connections that could have been saved are no habit.

@@ -34,7 +34,8 @@ rule! {
     ///
     /// ## References
     /// RFC 896; RFC 1122 sections 4.2.3.2 and 4.2.3.4.
-    MERGED_UPDATES = "merged-updates", Severity::Problem, Check::Connection(check)
+    MERGED_UPDATES = "merged-updates", Severity::Problem, Check::Connection(check),
+        [NODELAY, QUICKACK]
 }
 
 /// Fewer held segments than this make no rhythm.

@@ -21,6 +21,8 @@ mod nagle_hold;
 mod offloaded_segments;
 mod one_hole_per_rtt;
 mod one_sided_capture;
+mod recipe;
+mod recipes;
 mod relay_merge;
 mod rto_stall;
 mod rule;
@@ -41,6 +43,7 @@ mod uneven_cadence;
 mod windows;
 mod zero_window;
 
+pub use recipe::{Language, Recipe};
 pub use rule::{Check, Rule};
 pub use subject::{Subject, counted, grouped};
 

@@ -31,7 +31,8 @@ rule! {
     ///
     /// ## References
     /// RFC 896; RFC 1122 sections 4.2.3.2 (delayed ACK) and 4.2.3.4 (Nagle); RFC 9293 section 3.7.4.
-    NAGLE_DELAYED_ACK = "nagle-delayed-ack", Severity::Problem, Check::Connection(check)
+    NAGLE_DELAYED_ACK = "nagle-delayed-ack", Severity::Problem, Check::Connection(check),
+        [ONE_WRITE, NODELAY, QUICKACK]
 }
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {

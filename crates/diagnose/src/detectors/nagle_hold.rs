@@ -28,7 +28,8 @@ rule! {
     ///
     /// ## References
     /// RFC 896; RFC 1122 section 4.2.3.4; RFC 9293 section 3.7.4.
-    NAGLE_HOLD = "nagle-hold", Severity::Problem, Check::Connection(check)
+    NAGLE_HOLD = "nagle-hold", Severity::Problem, Check::Connection(check),
+        [ONE_WRITE, NODELAY]
 }
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {

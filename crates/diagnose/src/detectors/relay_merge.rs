@@ -30,7 +30,8 @@ rule! {
     ///
     /// ## References
     /// RFC 896; RFC 1122 section 4.2.3.4.
-    RELAY_MERGE = "relay-merge", Severity::Problem, Check::Passage(check)
+    RELAY_MERGE = "relay-merge", Severity::Problem, Check::Passage(check),
+        [NODELAY]
 }
 
 /// Fewer departures that carry several pieces are chance.

@@ -1,6 +1,6 @@
 //! What a rule is, and the list of them all.
 
-use super::Subject;
+use super::{Recipe, Subject};
 use crate::diagnosis::Diagnosis;
 use crate::hops::Passage;
 use crate::report::{Finding, Severity};
@@ -14,6 +14,8 @@ pub struct Rule {
     pub severity: Severity,
     /// Markdown: one sentence, then the sections of [`Rule::HEADINGS`].
     pub doc: &'static str,
+    /// What mends it in a program's own code, the best first; none where that is not a matter of a few lines.
+    pub recipes: &'static [&'static Recipe],
     /// How it is found.
     pub check: Check,
 }
@@ -46,14 +48,15 @@ impl Rule {
 }
 
 /// Declares a rule from its doc comment:
-/// `rule! { /// … RULE = "name", Severity::Problem, Check::Connection(check) }`.
+/// `rule! { /// … RULE = "name", Severity::Problem, Check::Connection(check), [RECIPE, …] }`; the recipes may be left out.
 macro_rules! rule {
-    ($(#[doc = $doc:literal])+ $id:ident = $name:literal, $severity:expr, $check:expr) => {
+    ($(#[doc = $doc:literal])+ $id:ident = $name:literal, $severity:expr, $check:expr $(, [$($recipe:ident),+])?) => {
         $(#[doc = $doc])+
         pub(crate) static $id: crate::detectors::Rule = crate::detectors::Rule {
             name: $name,
             severity: $severity,
             doc: concat!($($doc, "\n"),+),
+            recipes: &[$($(&crate::detectors::recipes::$recipe),+)?],
             check: $check,
         };
     };

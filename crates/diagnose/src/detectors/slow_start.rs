@@ -39,7 +39,8 @@ rule! {
     ///
     /// ## References
     /// RFC 5681 section 3.1 (slow start); RFC 6928 (ten segments); ip-route(8), `initcwnd`.
-    SLOW_START = "slow-start", Severity::Note, Check::Connection(check)
+    SLOW_START = "slow-start", Severity::Note, Check::Connection(check),
+        [REUSE]
 }
 
 /// The initial window of RFC 6928, segments: what stacks have begun with since 2013.

@@ -34,7 +34,8 @@ rule! {
     ///
     /// ## References
     /// RFC 9293 section 3.8.6; RFC 7323 section 2 (window scale); tcp(7), `SO_RCVBUF` and `tcp_rmem`.
-    SMALL_RECEIVE_WINDOW = "small-receive-window", Severity::Problem, Check::Connection(check)
+    SMALL_RECEIVE_WINDOW = "small-receive-window", Severity::Problem, Check::Connection(check),
+        [RECEIVE_BUFFER]
 }
 
 /// A single full window could be the tail of something else.

@@ -47,7 +47,8 @@ rule! {
     ///
     /// ## References
     /// tcp(7), `SO_SNDBUF` and `tcp_wmem`; RFC 9293 section 3.8.6.2.1; RFC 7661 (windows that are not used).
-    SMALL_SEND_BUFFER = "small-send-buffer", Severity::Problem, Check::Connection(check)
+    SMALL_SEND_BUFFER = "small-send-buffer", Severity::Problem, Check::Connection(check),
+        [SEND_BUFFER]
 }
 
 /// Fewer stops could be a program that was late just then.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use tcpwhy_diagnose::detectors::Language;
 use tcpwhy_diagnose::report::LedgerMs;
 
 use super::RuleText;
@@ -17,6 +18,8 @@ pub struct Page<'a> {
     pub format: &'static str,
     /// In the order of the report's.
     pub captures: &'a [CapturePage],
+    /// The languages that recipes may be in, in the order in which they are offered.
+    pub languages: &'static [Language],
     /// Of the rules that found something.
     pub rules: &'a BTreeMap<&'static str, RuleText>,
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use pulldown_cmark::{Options, Parser, html};
 use serde::Serialize;
-use tcpwhy_diagnose::detectors::RULES;
+use tcpwhy_diagnose::detectors::{RULES, Recipe};
 
 use crate::explain::markdown;
 
@@ -15,6 +15,8 @@ pub struct RuleText {
     pub summary: &'static str,
     /// All of its documentation, as HTML.
     pub html: String,
+    /// Its fixes in code; the page shows them in the reader's language.
+    pub recipes: &'static [&'static Recipe],
 }
 
 /// The texts of the rules with these names.
@@ -25,7 +27,7 @@ pub fn texts(names: &BTreeSet<&'static str>) -> BTreeMap<&'static str, RuleText>
             let text = markdown(rule.doc);
             let mut html = String::new();
             html::push_html(&mut html, Parser::new_ext(&text, Options::ENABLE_TABLES));
-            (rule.name, RuleText { summary: rule.summary(), html })
+            (rule.name, RuleText { summary: rule.summary(), html, recipes: rule.recipes })
         })
         .collect()
 }
