@@ -120,7 +120,7 @@ function leftOut(info: TableInfo | undefined): string {
     `Of ${plural(packets, "packet")}, one in ${count(every)} is drawn, and all near evidence${without_held ? "; ACKs that a receiver held are not marked" : ""}.`;
   const coarse =
     coarse_ledger &&
-    "It has more waits than fit in here: neighbouring ones are drawn as one, whose parts add up rightly but are not in their order.";
+    "It has more waits than fit in here: neighbouring ones are put together, so that their sums are right and their order is not.";
   return [drawn, coarse]
     .filter((part) => part !== false)
     .map((part) => ` ${part}`)

@@ -158,7 +158,7 @@ export class Model {
     const fitted = rangeOf(reachOf(this.scenes[sender], this.goal));
     const now = this.bytesGoal[sender] ?? fitted;
     const about = byte ?? this.chosenByte(sender, now) ?? (now.from + now.until) / 2;
-    const next = zoomed(now, factor, about, rangeOf(this.wholes[sender]), FEWEST);
+    const next = zoomed(now, factor, about, rangeOf(this.wholes[sender]), Math.min(FEWEST, span(now)));
     const isPassing = span(now) < span(fitted) && span(next) >= span(fitted);
     return isPassing || fits(next, fitted) ? null : next;
   }

@@ -59,7 +59,7 @@ export function PacketGrid({ model }: { model: Model }) {
       <div class="packet-head" role="row" aria-rowindex={1}>
         {COLUMNS.map((name, index) => (
           <div key={name} role="columnheader" class={`cell cell-${name}`} aria-colindex={index + 1}>
-            {name === "delta" && model.sampled ? "since row above" : name}
+            {name === "delta" && model.sampled ? "since above" : name}
           </div>
         ))}
       </div>

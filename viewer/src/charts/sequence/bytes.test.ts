@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { bulk, split } from "../../../tests/stories.ts";
+import { bulk, split, stalled } from "../../../tests/stories.ts";
 import { Model } from "../model.ts";
 import { span } from "../view.ts";
 import { FEWEST, FITTED, following } from "./bytes.ts";
@@ -52,6 +52,14 @@ describe("the bytes of a model", () => {
     expect(one.reach(0)).toMatchObject({ edge: "shown" });
     expect(one.reach(0).high).toBeGreaterThan(1_601 + 65_152);
     expect(one.reach(0).high).toBeLessThan(1.1 * (1_601 + 65_152));
+  });
+
+  it("do not grow where there are few to zoom into", () => {
+    // A server without data: its SYN and its ACKs alone.
+    const one = new Model(stalled(), [], false);
+    const { low, high } = one.reach(1);
+    expect(high - low).toBeLessThan(FEWEST);
+    expect(one.zoomedBytes(1, 0.5)).toBeNull();
   });
 
   it("follow the data when time moves, and go back with it", () => {
