@@ -157,6 +157,26 @@ fn json_is_one_object_with_both() {
     assert_eq!(report["captures"][1]["calls"]["sockets"][0]["nodelay"]["state"], "fix");
 }
 
+#[test]
+fn both_runs_of_a_comparison_are_saved() {
+    let desk = Desk::new("split");
+    let options = ["run", "--no-capture", "--fix", "nodelay", "--compare", "--record", "two.runs.pcapng"];
+    let ran = desk.tcpwhy(&[&options[..], &["--", "./program", "other-side"]].concat());
+    assert_eq!(ran.status, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("\nWith it, saved as two.runs-nodelay.pcapng:\n"), "{}", ran.stderr);
+    for (file, fix) in [("two.runs.pcapng", Value::Null), ("two.runs-nodelay.pcapng", "nodelay".into())] {
+        let shown = desk.tcpwhy(&["--format", "json", file]);
+        let report: Value = serde_json::from_slice(&shown.stdout).expect("JSON");
+        assert_eq!(report["captures"][0]["calls"]["fix"], fix, "{file}");
+    }
+    // Both are opened before anything is run.
+    fs::create_dir(desk.path("x-nodelay.pcapng")).expect("a folder");
+    let options = ["run", "--fix", "nodelay", "--compare", "--record", "x.pcapng", "--", "./program"];
+    let ran = desk.tcpwhy(&options);
+    assert_eq!((ran.status, &ran.stdout[..]), (Some(2), &b""[..]), "{}", ran.stderr);
+    assert!(ran.stderr.contains("cannot write x-nodelay.pcapng"), "{}", ran.stderr);
+}
+
 #[track_caller]
 fn assert_valid(report: &Value) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/report.schema.json");

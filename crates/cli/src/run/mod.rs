@@ -11,12 +11,13 @@ mod watching;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result, bail};
 use clap::{ValueEnum, ValueHint};
 use tcpwhy_host::calls::Fix;
+use tcpwhy_report::plain::plain;
 use tcpwhy_report::terminal::Options;
 use tcpwhy_wire::calls::Recording;
 
@@ -123,8 +124,9 @@ pub(crate) struct Args {
 
     /// Save packets and calls in this file, which `tcpwhy FILE` opens anywhere
     ///
-    /// A pcapng file; Wireshark opens it too and passes over the calls. docs/recording.md describes it.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "compare")]
+    /// A pcapng file; Wireshark opens it too and passes over the calls. docs/recording.md describes it. With --compare, that of
+    /// the run without the fix, and beside it, with the fix's name at the end of its own, that of the run with it.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     record: Option<PathBuf>,
 
     /// Write the report into this file instead of to standard error
@@ -146,8 +148,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    args.html.apart_from(args.record.as_deref())?;
-    args.html.apart_from(args.output.as_deref())?;
+    let cured = args.record.as_deref().zip(args.fix).filter(|_| args.compare);
+    let cured = cured.map(|(path, fix)| beside(path, fix));
+    for other in [&args.record, &cured, &args.output] {
+        args.html.apart_from(other.as_deref())?;
+    }
     // Made now: once the command has run it would be too late to say that there is no such folder.
     let file = args
         .output
@@ -158,6 +163,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         None => Box::new(io::stderr()),
     };
     let destination = args.record.as_deref().map(Destination::open).transpose()?;
+    let beside = cured.as_deref().map(Destination::open).transpose()?;
     let options = Options { top: args.top, ..Options::default() };
     // As a whole: lines of the command's children may come meanwhile.
     let out = BufWriter::with_capacity(REPORT, out);
@@ -172,15 +178,30 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         without = Some(once(args, None, &mut results)?);
         // What the second run, which is cured, ends with is what counts.
         results.forget();
-        results.printer.heading("With it:").context(UNWRITTEN)?;
+        let kept = cured.as_ref().map(|path| format!(", saved as {}", plain(&path.to_string_lossy())));
+        let heading = format!("With it{}:", kept.unwrap_or_default());
+        results.printer.heading(&heading).context(UNWRITTEN)?;
     }
     let (code, saved) = once(args, args.fix, &mut results)?;
     let found = results.finish(&Stop::default()).context(UNWRITTEN)?;
-    drop(without);
     if let Some(destination) = destination {
-        destination.take(&saved)?;
+        destination.take(without.as_ref().map_or(&saved, |(_, without)| without))?;
+    }
+    if let Some(beside) = beside {
+        beside.take(&saved)?;
     }
     Ok(if code == 0 && found { FOUND } else { code }.into())
+}
+
+/// The name of the second recording: `slow-nodelay.pcapng` beside `slow.pcapng`.
+fn beside(path: &Path, fix: Cure) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-{}", fix.name()));
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    path.with_file_name(name)
 }
 
 /// Runs the command and reports; the exit status, and what was recorded.
