@@ -26,11 +26,11 @@ test("a long list draws the rows in sight, the worst first", async ({ page }) =>
 
 test("it filters by text, rule and findings", async ({ page }) => {
   await page.goto(url());
-  await page.getByLabel("Filter by address, port, number or rule").fill("10.0.1.7:");
+  await page.getByLabel("Filter by address, program, number or rule").fill("10.0.1.7:");
   await expect(status(page)).toHaveText("1 of 900");
   await expect(rows(page)).toHaveCount(1);
   await expect(rows(page)).toContainText("10.0.1.7:40256");
-  await page.getByLabel("Filter by address, port, number or rule").fill("nobody");
+  await page.getByLabel("Filter by address, program, number or rule").fill("nobody");
   await expect(page.getByText("No connection passes this filter.")).toBeVisible();
   await page.getByRole("button", { name: "Show all" }).click();
   await expect(status(page)).toHaveText("900");

@@ -90,12 +90,12 @@ function Toolbar({ view, setView, rules }: { view: View; setView(view: View): vo
   return (
     <search class="toolbar">
       <label class="for-readers" for="filter">
-        Filter by address, port, number or rule
+        Filter by address, program, number or rule
       </label>
       <input
         id="filter"
         type="search"
-        placeholder="Filter: address, port, #number, rule"
+        placeholder="Filter: address, program, #number, rule"
         value={text}
         autocomplete="off"
         spellcheck={false}
@@ -309,13 +309,13 @@ function GridRow({ capture, row, index, current }: GridRowProps) {
         </a>
         {(programs || about) && (
           <span class="rules">
+            {about}
             {programs && (
               <>
-                <bdi>{programs[0]}</bdi> → <bdi>{programs[1]}</bdi>
                 {about && " · "}
+                <bdi>{programs[0]}</bdi> → <bdi>{programs[1]}</bdi>
               </>
             )}
-            {about}
           </span>
         )}
       </Cell>
