@@ -28,6 +28,12 @@ interface Shown {
   bytes: Bytes;
 }
 
+/** The bytes that fit the data at a time. */
+interface Fitted {
+  time: Range;
+  reach: Reach;
+}
+
 /** A packet that shows a finding. */
 export interface Pin {
   /** Its row in the table; -1 where the table does not have it. */
@@ -64,6 +70,7 @@ export class Model {
   chosen = NONE;
   /** All that there is, by sender. */
   private readonly wholes: readonly [Reach, Reach];
+  private readonly lastFitted: [Fitted | null, Fitted | null] = [null, null];
   private readonly history = new History<Shown>();
   private readonly listeners = new Set<(change: Change) => void>();
   private frame = 0;
@@ -150,12 +157,21 @@ export class Model {
   /** The bytes that a sender's plot shows now. */
   reach(sender: Side): Reach {
     const chosen = this.bytes[sender];
-    return chosen ? chosenReach(chosen, this.wholes[sender]) : reachOf(this.scenes[sender], this.view);
+    return chosen ? chosenReach(chosen, this.wholes[sender]) : this.fitted(sender, this.view);
+  }
+
+  /** The bytes that fit the data at a time. Asked of the same time again while bytes are zoomed, and all its packets count. */
+  private fitted(sender: Side, time: Range): Reach {
+    const last = this.lastFitted[sender];
+    if (last && same(last.time, time)) return last.reach;
+    const reach = reachOf(this.scenes[sender], time);
+    this.lastFitted[sender] = { time, reach };
+    return reach;
   }
 
   /** The bytes of a sender after a zoom about `byte`, or about the chosen packet or the middle; what fits is not passed by. */
   zoomedBytes(sender: Side, factor: number, byte?: number): Range | null {
-    const fitted = rangeOf(reachOf(this.scenes[sender], this.goal));
+    const fitted = rangeOf(this.fitted(sender, this.goal));
     const now = this.bytesGoal[sender] ?? fitted;
     const about = byte ?? this.chosenByte(sender, now) ?? (now.from + now.until) / 2;
     const next = zoomed(now, factor, about, rangeOf(this.wholes[sender]), Math.min(FEWEST, span(now)));
@@ -165,7 +181,7 @@ export class Model {
 
   /** The bytes of a sender after moving by a share of what is shown. */
   pannedBytes(sender: Side, share: number, from = this.bytesGoal[sender]): Range {
-    const now = from ?? rangeOf(reachOf(this.scenes[sender], this.goal));
+    const now = from ?? rangeOf(this.fitted(sender, this.goal));
     return panned(now, share, rangeOf(this.wholes[sender]), FEWEST);
   }
 
@@ -187,8 +203,7 @@ export class Model {
     const follow = (sender: Side): Range | null => {
       const now = this.bytesGoal[sender];
       if (!now) return null;
-      const data = rangeOf(reachOf(this.scenes[sender], time));
-      const next = same(time, this.goal) ? now : following(now, data);
+      const next = same(time, this.goal) ? now : following(now, rangeOf(this.fitted(sender, time)));
       const byte = row === NONE ? null : byteOf(this.table.marks, sender, row);
       return byte === null ? next : showing(next, byte, rangeOf(this.wholes[sender]), FEWEST);
     };
@@ -290,10 +305,10 @@ export class Model {
 
   /** The bytes at both ends of a jump, by sender; null where they fit the time at both. */
   private ends(goal: Shown): ([Range, Range] | null)[] {
-    return this.scenes.map((scene, sender) => {
+    return ([0, 1] as const).map((sender) => {
       const [from, to] = [this.bytes[sender], goal.bytes[sender]];
       if (!from && !to) return null;
-      const fitted = (time: Range) => rangeOf(reachOf(scene, time));
+      const fitted = (time: Range) => rangeOf(this.fitted(sender, time));
       return [from ?? fitted(this.view), to ?? fitted(goal.time)];
     });
   }
