@@ -37,7 +37,7 @@ fn in_one(recipes: &[&Recipe], language: Language) -> String {
         .into_iter()
         .filter(|other| *other != language && recipes.iter().any(|recipe| recipe.code_in(*other).is_some()));
     let keys: Vec<_> = others.map(Language::key).collect();
-    let _ = writeln!(section, "In other languages: `--language` {}, or all.\n", keys.join(", "));
+    let _ = writeln!(section, "Other languages: `--language` {}, all.\n", keys.join(", "));
     section
 }
 

@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 
 /// A language that recipes are written in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
     /// C; the same lines are C++.
     C,
@@ -14,12 +14,10 @@ pub enum Language {
     /// Go, the standard library.
     Go,
     /// JavaScript as Node.js runs it.
-    #[serde(rename = "Node.js")]
     NodeJs,
     /// Rust, from 1.89 on.
     Rust,
     /// C#, from .NET 5 on.
-    #[serde(rename = "C#")]
     CSharp,
 }
 
@@ -52,6 +50,12 @@ impl Language {
             Self::Rust => "rust",
             Self::CSharp => "csharp",
         }
+    }
+}
+
+impl Serialize for Language {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }
 
