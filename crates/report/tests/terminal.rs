@@ -143,20 +143,23 @@ fn the_connection_of_the_verdict_is_shown_though_others_lost_more() {
 
 #[test]
 fn one_slow_program_is_named_and_several_are_not_taken_for_one() {
-    let connections: Vec<_> =
-        (0..3).map(|id| connection(id, "a.1", "b.2", &[(Line::ServerApp, 1_000.0)])).collect();
-    let slow = |id, address, cost_ms| Finding {
-        cost_ms: Ms(cost_ms),
-        ..finding("slow-server", Some(id), Blamed::Server, Some(address))
+    let sample = |servers: [&str; 3]| {
+        let ends = (0..).zip(servers);
+        let connections =
+            ends.clone().map(|(id, server)| connection(id, "a.1", server, &[(Line::ServerApp, 1_000.0)]));
+        let slow = |((id, server), cost_ms)| Finding {
+            cost_ms: Ms(cost_ms),
+            ..finding("slow-server", Some(id), Blamed::Server, Some(server))
+        };
+        let findings = ends.clone().zip([300.0, 500.0, 400.0]).map(slow);
+        Sample::new("x", "pcap", connections.collect(), findings.collect())
     };
-    let one = vec![slow(0, "b.2", 300.0), slow(1, "b.2", 500.0), slow(2, "b.2", 400.0)];
     assert_eq!(
-        verdict(&Sample::new("x", "pcap", connections.clone(), one)),
+        verdict(&sample(["b.2"; 3])),
         "✖ TCP is innocent here: the server's program (b.2) had not answered yet for 1.20 s, over 3 connections."
     );
-    let several = vec![slow(0, "b.2", 300.0), slow(1, "c.2", 500.0), slow(2, "c.2", 400.0)];
     assert_eq!(
-        verdict(&Sample::new("x", "pcap", connections, several)),
+        verdict(&sample(["b.2", "c.2", "c.2"])),
         "✖ TCP is innocent here: programs of several servers had not answered yet for 1.20 s, over 3 \
          connections; the longest (c.2) on #1, for 500 ms."
     );

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::iter::Peekable;
 
 use super::connection::MECHANISMS;
-use tcpwhy_diagnose::report::{Capture, Connection, Finding, Line, Protocol, Severity, Source};
+use tcpwhy_diagnose::report::{Blamed, Capture, Connection, Finding, Line, Protocol, Severity, Source};
 
 /// A connection with its findings.
 pub(super) struct Entry {
@@ -35,7 +35,8 @@ pub(super) struct RuleTotal {
     pub(super) cost_ms: f64,
     /// The one that cost most.
     pub(super) worst: Finding,
-    /// Whether all blame the same end.
+    /// The end that the first of them blames, and whether all blame that one.
+    blamed: Option<String>,
     pub(super) blames_one: bool,
     /// Duration of its connection, ms; 0 for a finding about several.
     pub(super) worst_of_ms: f64,
@@ -139,12 +140,12 @@ impl Survey {
         self.has_tcp |= connection.protocol == Protocol::Tcp;
         self.has_handshake |= connection.ledger_ms.get(Line::Handshake) > 0.0;
         for finding in &entry.findings {
-            self.add_to_rule(finding, connection.duration_ms.0);
+            self.add_to_rule(finding, connection.duration_ms.0, blamed(finding, connection));
         }
     }
 
     fn add_about_all(&mut self, finding: Finding, at_most: usize) {
-        self.add_to_rule(&finding, 0.0);
+        self.add_to_rule(&finding, 0.0, finding.blame.address.as_deref());
         if self.about_all.iter().filter(|kept| kept.rule == finding.rule).count() < at_most {
             self.about_all.push(finding);
         } else {
@@ -152,7 +153,7 @@ impl Survey {
         }
     }
 
-    fn add_to_rule(&mut self, finding: &Finding, duration_ms: f64) {
+    fn add_to_rule(&mut self, finding: &Finding, duration_ms: f64, blamed: Option<&str>) {
         let cost_ms = finding.cost_ms.0;
         let Some(total) = self.rules.iter_mut().find(|total| total.rule == finding.rule) else {
             self.rules.push(RuleTotal {
@@ -163,13 +164,14 @@ impl Survey {
                 latest: finding.connection,
                 cost_ms,
                 worst: finding.clone(),
+                blamed: blamed.map(str::to_owned),
                 blames_one: true,
                 worst_of_ms: duration_ms,
             });
             return;
         };
         total.findings += 1;
-        total.blames_one &= finding.blame == total.worst.blame;
+        total.blames_one &= total.blamed.as_deref() == blamed;
         if finding.connection.is_some() && finding.connection != total.latest {
             total.connections += 1;
             total.latest = finding.connection;
@@ -201,6 +203,15 @@ impl Survey {
         {
             self.rest.add(&least.connection);
         }
+    }
+}
+
+/// The end that a finding of `connection` blames; a skimmed one does not say.
+fn blamed<'a>(finding: &Finding, connection: &'a Connection) -> Option<&'a str> {
+    match finding.blame.side {
+        Blamed::Client => Some(&connection.client),
+        Blamed::Server => Some(&connection.server),
+        Blamed::Both | Blamed::Network | Blamed::Capture => None,
     }
 }
 
