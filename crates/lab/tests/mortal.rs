@@ -15,7 +15,7 @@ use tcpwhy_simulate::link::Ends;
 
 /// Names the processes of one test in their environment. Set, it makes [`hold_children`] do its work.
 const MARK: &str = "TCPWHY_LAB_TEST_MARK";
-/// The kernel takes a PID namespace down in milliseconds; a busy machine may need longer.
+/// The kernel starts a process, and takes a PID namespace down, in milliseconds; a busy machine may need longer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Processes whose environment has the mark.
@@ -56,13 +56,17 @@ fn a_killed_process_leaves_no_children() {
         .unwrap();
     let mut lines = BufReader::new(holder.stdout.take().unwrap()).lines();
     assert!(lines.any(|line| line.unwrap().contains("started")), "the shell never came up");
-    // The holder, `unshare`, the shell and its `sleep`.
-    assert_eq!(marked(&mark), 4);
+    // The holder, `unshare`, the shell and its `sleep`, which has no environment while it becomes one.
+    wait_for(&mark, 4);
     holder.kill().unwrap();
     holder.wait().unwrap();
+    wait_for(&mark, 0);
+}
+
+fn wait_for(mark: &str, processes: usize) {
     let since = Instant::now();
-    while marked(&mark) > 0 {
-        assert!(since.elapsed() < PATIENCE, "{} processes are left", marked(&mark));
+    while marked(mark) != processes {
+        assert!(since.elapsed() < PATIENCE, "{} processes instead of {processes}", marked(mark));
         std::thread::yield_now();
     }
 }
