@@ -276,8 +276,8 @@ fn findings_end_with_where() {
     assert!(words.join(" ").contains(&place), "{report}");
 }
 
-/// Runs a script under the recorder by the machine's Python, until its report says this if it can. None, said aloud, where there is none or a version whose
-/// frames are not known.
+/// Runs a script under the recorder by the machine's Python, as [`saying`] does. None, said aloud, where there is none or a
+/// version whose frames are not known.
 fn watch_script(name: &str, options: &[&str], arguments: &[&str], says: &str) -> Option<Ran> {
     let python = Command::new("python3").args(["-c", "import sys; print(sys.version_info[1])"]).output();
     let minor = python.ok().and_then(|out| String::from_utf8(out.stdout).ok()?.trim().parse::<u32>().ok());
