@@ -212,6 +212,24 @@ mod tests {
     }
 
     #[test]
+    fn a_second_answer_that_came_sooner_is_no_beat_of_the_server() {
+        // A socket's first ACKs are not delayed: the second of six exchanges takes 1 ms instead of 40.
+        let mut talk = Talk::near_client(200);
+        let mut now = MS;
+        for number in 1..=6 {
+            let held = if number <= 2 { MS } else { 40 * MS };
+            talk.data(now, true, 16);
+            talk.ack(now + held, false);
+            talk.data(now + held + 20, true, 48);
+            talk.data(now + held + 320, false, 520);
+            now += held + 400;
+        }
+        let found = findings("split-write", &talk.text());
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert!(found.summary.contains("of 6 exchanges"), "{}", found.summary);
+    }
+
+    #[test]
     fn whole_messages_are_not_split() {
         assert!(findings("split-write", &exchanges(false, false).text()).is_empty());
     }

@@ -101,7 +101,9 @@ impl Exchanges {
 
     /// The server spoke, `delay` ns after it was asked if that began an answer.
     fn keep_pace(&mut self, now: i64, delay: Option<i64>) -> &mut Pace {
-        let pace = self.pace.get_or_insert_default();
+        // The first delay that counts has a gap before it, too, which begins where the first answer ended.
+        let answered = self.answered;
+        let pace = self.pace.get_or_insert_with(|| Box::new(Pace { spoke: answered, ..Pace::default() }));
         if let Some(delay) = delay {
             pace.delayed(delay);
         }
