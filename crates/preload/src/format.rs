@@ -1,9 +1,9 @@
 //! How calls lie in the memory that the watched processes share with `tcpwhy run`.
 //!
 //! The first [`CHUNK`] bytes are a header of 64-bit words; then come chunks. A chunk belongs to one thread: four 32-bit
-//! words (process, thread, bytes used behind this header, 0), the program's name ([`NAME`] bytes, padded with zeros), then records, each a multiple of eight bytes. A record begins
-//! with a word that has its [`Record`] in the low byte, what else fits in there, and its length in bytes in the upper
-//! half. Everything is in the machine's byte order.
+//! words (process, thread, bytes used behind this header, 0), the program's name ([`NAME`] bytes, padded with zeros), then
+//! records, each a multiple of eight bytes. A record begins with a word that has its [`Record`] in the low byte, what else
+//! fits in there, and its length in bytes in the upper half. Everything is in the machine's byte order.
 
 /// First word of the header.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"tcpwhyc1");
