@@ -125,5 +125,5 @@ function reportOf(table: Table, shown: Shown[]) {
     connections: [connection],
     findings,
   };
-  return { format: "tcpwhy-report/1", version: "0", captures: [capture] };
+  return { format: "tcpwhy-report/2", version: "0", captures: [capture] };
 }

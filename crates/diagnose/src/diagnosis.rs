@@ -266,7 +266,7 @@ fn inside_exchanges(connection: &Flow, lines: &Lines) -> Lines {
     let mut inside = *lines;
     inside[Line::Handshake as usize] = 0;
     let mut outside =
-        lines.iter().sum::<i64>() - lines[Line::Handshake as usize] - connection.exchanges.total;
+        lines.iter().sum::<i64>() - lines[Line::Handshake as usize] - connection.exchanges.total();
     for line in [Line::ClientApp, Line::Network, Line::Unexplained] {
         let taken = inside[line as usize].min(outside.max(0));
         inside[line as usize] -= taken;

@@ -1,4 +1,4 @@
-//! `tcpwhy-report/1`: the one object that the terminal, JSON, the page and Python all print.
+//! `tcpwhy-report/2`: the one object that the terminal, JSON, the page and Python all print.
 //!
 //! docs/report-format.md documents it field by field. Times are milliseconds as floating point numbers;
 //! `start_ms` and `time_ms` count from the capture's first packet.
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 /// The format's name and version; a change that breaks readers raises the number.
-pub const FORMAT: &str = "tcpwhy-report/1";
+pub const FORMAT: &str = "tcpwhy-report/2";
 
 /// One line of the ledger: what the connection is waiting for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -16,10 +16,12 @@ pub const FORMAT: &str = "tcpwhy-report/1";
 pub enum Line {
     /// SYN, SYN-ACK and ACK are travelling.
     Handshake,
-    /// The client's program has not spoken yet; nothing is withheld or in flight.
+    /// The server waits for the client's program; nothing is withheld or in flight.
     ClientApp,
-    /// The server's program has not spoken yet; nothing is withheld or in flight.
+    /// The client waits for the server's program; nothing is withheld or in flight.
     ServerApp,
+    /// Nobody waits for anything: think time, keep-alives, a tunnel or a push stream at rest.
+    Idle,
     /// Data or its ACK is travelling: up to the path's base round trip.
     Network,
     /// The round trip takes longer than the base one.
@@ -44,10 +46,11 @@ pub enum Line {
 
 impl Line {
     /// Every line, in the order they are printed.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Handshake,
         Self::ClientApp,
         Self::ServerApp,
+        Self::Idle,
         Self::Network,
         Self::Queueing,
         Self::Nagle,
@@ -66,6 +69,7 @@ impl Line {
             Self::Handshake => "handshake",
             Self::ClientApp => "client-app",
             Self::ServerApp => "server-app",
+            Self::Idle => "idle",
             Self::Network => "network",
             Self::Queueing => "queueing",
             Self::Nagle => "nagle",

@@ -1,4 +1,4 @@
-//! `tcpwhy-report/1`, the report for programs: docs/report-format.md describes it, docs/report.schema.json
+//! `tcpwhy-report/2`, the report for programs: docs/report-format.md describes it, docs/report.schema.json
 //! holds it.
 //!
 //! Connections and findings are written as they are made, one a line, so memory does not grow with them.

@@ -133,7 +133,7 @@ impl<'a> Holds<'a> {
             return false;
         }
         let is_big_share = if exchanges.is_request_response() {
-            cost.saturating_mul(SHARE_OF_EXCHANGES) >= exchanges.total
+            cost.saturating_mul(SHARE_OF_EXCHANGES) >= exchanges.total()
         } else {
             cost.saturating_mul(SHARE_OF_LIFE) >= subject.duration()
         };

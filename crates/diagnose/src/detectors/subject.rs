@@ -8,7 +8,7 @@ use crate::flow::fact::{Cause, End};
 use crate::flow::half::Half;
 use crate::flow::table::Record;
 use crate::ledger::{Case, Ledger, Tally};
-use crate::report::{Blame, Blamed, Evidence, Fix, Side, Vantage};
+use crate::report::{Blame, Blamed, Evidence, Fix, Line, Side, Vantage};
 
 /// One connection as the rules see it.
 #[derive(Debug)]
@@ -45,6 +45,11 @@ impl<'a> Subject<'a> {
     /// First packet to last, ns.
     pub(crate) fn duration(&self) -> i64 {
         self.connection.last - self.connection.first
+    }
+
+    /// The time in which somebody waited for something, ns: all but what is idle.
+    pub(crate) fn waiting(&self) -> i64 {
+        self.duration() - self.ledger.lines(self.connection)[Line::Idle as usize]
     }
 
     /// The client's index.

@@ -7,7 +7,7 @@
 use tcpwhy_wire::{Packet, Socket, Tcp, TcpFlags};
 
 use super::exchange::{Exchanges, Spoken};
-use super::fact::{Cause, End, Fact, Facts, Wait};
+use super::fact::{Awaited, Cause, End, Fact, Facts, Wait};
 use super::half::{Acked, Half, NEVER, Small, UNKNOWN};
 use super::handshake::client_by_port;
 use super::rhythm::{MESSAGE_GAP, RHYTHM_RUN, Rhythm};
@@ -49,7 +49,8 @@ pub struct Connection {
     pub(crate) syn: Option<u32>,
     /// When the last SYN and the first SYN-ACK passed; `NEVER` where not seen.
     pub(crate) syn_at: i64,
-    pub(crate) syn_number: u64,
+    /// The low half of its packet's number.
+    pub(crate) syn_low: u32,
     pub(crate) syn_ack_at: i64,
     /// When the handshake was over.
     pub(crate) established: i64,
@@ -79,7 +80,7 @@ impl Connection {
             previous: time,
             syn: None,
             syn_at: NEVER,
-            syn_number: 0,
+            syn_low: 0,
             syn_ack_at: NEVER,
             established: NEVER,
             reset: false,
@@ -174,7 +175,7 @@ impl Connection {
     fn handle_reset(&mut self, from: End, now: i64, facts: &mut impl Facts) {
         if !self.reset {
             self.reset = true;
-            self.spoke(from, now, facts);
+            self.close(from, now, facts);
         }
         facts.take(Fact::Settled { until: now });
     }
@@ -314,7 +315,7 @@ impl Connection {
             half.closed = true;
             half.next = at + 1;
             let part = half.part_or_zero();
-            self.spoke(from, now, facts);
+            self.close(from, now, facts);
             facts.take(Fact::InFlight { end: from, from: now, until: now + part, by_length: 0 });
         }
         self.settle(now, facts);
@@ -381,6 +382,11 @@ impl Connection {
         end
     }
 
+    /// The number of the last SYN's packet, seen from packet `number`.
+    pub(crate) fn syn_number(&self, number: u64) -> u64 {
+        number - u64::from((number as u32).wrapping_sub(self.syn_low))
+    }
+
     /// The handshake's length, ns; 0 where it was not seen whole.
     pub(crate) fn handshake(&self) -> i64 {
         let is_seen = self.established != NEVER && self.syn_at != NEVER;
@@ -394,12 +400,12 @@ impl Connection {
         let since = half.sent_at;
         if self.is_bound_by_window(from) {
             facts.take(Fact::Wait(self.wait(Cause::ReceiveWindow, from, since, now, number)));
-            self.spoke(from, now, facts);
+            self.spoke(from, now, Awaited::Yes, facts);
         } else if now - since > BACK_TO_BACK
             && let Some(cause) = self.paced_by(from, now)
         {
             facts.take(Fact::Wait(self.wait(cause, from, since, now, number)));
-            self.spoke(from, now, facts);
+            self.spoke(from, now, Awaited::Yes, facts);
         } else {
             let packets = [half.sent_number, number, number];
             facts.take(Fact::Wait(Wait::new(Cause::Transfer, from, (since, now), packets)));
@@ -433,7 +439,7 @@ impl Connection {
             let is_known = half.sent_at != NEVER && half.part != UNKNOWN && half.part > 0;
             if is_known && half.sent_at < now && !is_in_repair {
                 let (by_length, train) = self.on_slow_path(end);
-                let until = half.sent_at + half.part + by_length;
+                let until = half.sent_at + self.path_part(end) + by_length;
                 facts.take(Fact::InFlight { end, from: half.sent_at, until, by_length });
                 if train > 0 {
                     let packets = [half.sent_number, half.freed_number, half.sent_number];
@@ -494,13 +500,35 @@ impl Connection {
             (false, false) => Spoken::Held,
             (false, true) => Spoken::Stopped,
         };
+        let awaited = self.awaited(from, now);
+        if from == client {
+            self.exchanges.note_reaction(now);
+        }
         self.exchanges.spoke(from == client, now, spoken);
-        self.spoke(from, now, facts);
+        if awaited == Awaited::Perhaps {
+            self.exchanges.begin_late();
+        }
+        self.spoke(from, now, awaited, facts);
     }
 
-    pub(crate) fn spoke(&mut self, end: End, now: i64, facts: &mut impl Facts) {
+    fn spoke(&mut self, end: End, now: i64, awaited: Awaited, facts: &mut impl Facts) {
         self.publish_travel(now, facts);
-        facts.take(Fact::Spoke { end, time: now });
+        facts.take(Fact::Spoke { end, time: now, awaited });
+    }
+
+    /// An end closes or resets: nobody waited for that, but perhaps for an answer that did not come.
+    fn close(&mut self, from: End, now: i64, facts: &mut impl Facts) {
+        if self.client() == Some(from) {
+            self.exchanges.note_reaction(now);
+        }
+        match self.awaited_to_the_end() {
+            Some(server) => {
+                self.note_unanswered(server, now, facts);
+                self.exchanges.give_up();
+                self.spoke(server, now, Awaited::Yes, facts);
+            }
+            None => self.spoke(from, now, Awaited::No, facts),
+        }
     }
 
     pub(crate) fn settle(&mut self, now: i64, facts: &mut impl Facts) {
@@ -542,11 +570,12 @@ impl Connection {
             || (freed && half.freed_pure && now - half.freed_at <= self.reaction_most(end))
     }
 
-    /// Whose program the end of the capture is waiting for: the receiver of the last data; nobody where no data
-    /// was seen at all.
-    pub(crate) fn whose_turn(&self) -> Option<End> {
+    /// Whose program the end of the capture is waiting for: the receiver of the last data, and whether the other end waits
+    /// for it; nobody where no data was seen at all.
+    pub(crate) fn whose_turn(&self) -> Option<(End, Awaited)> {
         let sent = self.halves[0].sent_at != NEVER || self.halves[1].sent_at != NEVER;
-        sent.then_some(1 - self.last_spoke())
+        let awaited = if self.awaited_to_the_end().is_some() { Awaited::Yes } else { Awaited::No };
+        sent.then_some((1 - self.last_spoke(), awaited))
     }
 
     /// Publishes what is still open when the capture ends.
@@ -554,6 +583,9 @@ impl Connection {
         let now = self.last;
         for end in 0..2 {
             self.publish_open_repair(end, now, facts);
+        }
+        if let Some(server) = self.awaited_to_the_end() {
+            self.note_unanswered(server, now, facts);
         }
         self.publish_travel(now, facts);
         facts.take(Fact::Settled { until: now });

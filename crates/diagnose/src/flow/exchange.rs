@@ -2,7 +2,9 @@
 
 use tcpwhy_wire::prefetch;
 
+use super::awaited::{DIALOGUE, Late};
 use super::quantiles::Quantiles;
+use super::rhythm::MESSAGE_GAP;
 
 /// An answer that is resumed more often than this is a stream of messages; an answer flushed in parts, or a
 /// bulk one that TCP stops now and then, is resumed a few times. Per exchange.
@@ -18,8 +20,6 @@ const FEWEST: u64 = 5;
 pub(crate) struct Exchanges {
     /// Latency from a request's first segment to its answer's last; nothing where nobody answers.
     pub(crate) latency: Option<Box<Quantiles>>,
-    /// Sum of the latencies, ns.
-    pub(crate) total: i64,
     /// What the server's messages are apart; nothing where it spoke once.
     pace: Option<Box<Pace>>,
     /// How often an answer went on after a pause that TCP alone did not make.
@@ -86,7 +86,9 @@ impl Exchanges {
                 (self.state, self.answered) = (State::Answering, now);
             }
             (State::Answering, false) => {
-                self.resumed = self.resumed.saturating_add(u32::from(spoken != Spoken::Stopped));
+                // Segments closer together are one message, however the path or a window spread them.
+                let is_message = spoken != Spoken::Stopped && now - self.answered >= MESSAGE_GAP;
+                self.resumed = self.resumed.saturating_add(u32::from(is_message));
                 let pause = if spoken == Spoken::Free { now - self.answered } else { 0 };
                 self.keep_pace(now, None).pauses += pause;
                 self.answered = now;
@@ -96,6 +98,34 @@ impl Exchanges {
                 (self.state, self.asked) = (State::Asked, now);
             }
             (State::Quiet, false) | (State::Asked, true) => {}
+        }
+    }
+
+    /// The client has not spoken yet.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.state == State::Quiet
+    }
+
+    /// The client has asked, and the server has not answered.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.state == State::Asked
+    }
+
+    /// Answers that may be notices.
+    pub(crate) fn late(&self) -> Late {
+        self.pace.as_deref().map_or(Late::default(), |pace| pace.late)
+    }
+
+    /// What the server says now came so late that it may be a notice.
+    pub(crate) fn begin_late(&mut self) {
+        self.pace.get_or_insert_default().late.begin();
+    }
+
+    /// The client goes on at `now`, by asking or by closing: it waited for the last answer if it does so soon.
+    pub(crate) fn note_reaction(&mut self, now: i64) {
+        let is_soon = now - self.answered <= DIALOGUE;
+        if let Some(pace) = &mut self.pace {
+            if is_soon { pace.late.confirm() } else { pace.late.leave_open() }
         }
     }
 
@@ -127,7 +157,16 @@ impl Exchanges {
     pub(crate) fn continued(&mut self, now: i64) {
         if self.state == State::Answering {
             self.answered = now;
+            if let Some(pace) = &mut self.pace {
+                // A notice is short.
+                pace.late.confirm();
+            }
         }
+    }
+
+    /// The request will not be answered any more.
+    pub(crate) fn give_up(&mut self) {
+        self.state = State::Quiet;
     }
 
     /// Counts an exchange that the capture's end closes.
@@ -140,7 +179,6 @@ impl Exchanges {
 
     fn count(&mut self) {
         let latency = self.answered - self.asked;
-        self.total += latency;
         self.latency.get_or_insert_default().add(latency);
     }
 
@@ -148,6 +186,11 @@ impl Exchanges {
     pub(crate) fn standing(&self) -> Standing {
         let Self { asked, answered, state, .. } = *self;
         Standing { number: self.number(), asked, answered, state }
+    }
+
+    /// Sum of the latencies, ns.
+    pub(crate) fn total(&self) -> i64 {
+        self.latency.as_ref().map_or(0, |latency| latency.sum())
     }
 
     /// How many exchanges there were.
@@ -167,9 +210,16 @@ impl Exchanges {
         let count = self.number();
         let Some(pace) = self.pace.as_deref() else { return count > 0 };
         count > 0
-            && (pace.pauses.saturating_mul(2) <= self.total || self.is_flushed(pace))
+            && (pace.pauses.saturating_mul(2) <= self.total() || self.is_flushed(pace))
             && u64::from(self.resumed) <= RESUMED_MOST * count
             && !(count >= FEWEST && pace.is_own())
+    }
+
+    /// Whether the server sends what nobody asks for: it speaks too often for each request, or keeps a beat of its own.
+    pub(crate) fn is_stream(&self) -> bool {
+        let count = self.number().max(1);
+        let Some(pace) = self.pace.as_deref() else { return false };
+        u64::from(self.resumed) > RESUMED_MOST * count || count >= FEWEST && pace.is_own()
     }
 
     /// Whether pauses inside answers are work between their parts, and not a beat that goes on meanwhile.
@@ -198,6 +248,8 @@ struct Pace {
     delay_change: f32,
     gap_changes: u32,
     delay_changes: u32,
+    /// Answers that may be notices.
+    late: Late,
 }
 
 impl Pace {

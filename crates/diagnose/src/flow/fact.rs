@@ -62,6 +62,8 @@ pub enum Cause {
     Transfer,
     /// No wait of TCP's: the program took this long to answer.
     Program,
+    /// No wait of TCP's: what came so long after a request that it may be its answer or a notice.
+    LateAnswer,
     /// No wait of TCP's: the server's program took this long to go on with its answer.
     ProgramPause,
 }
@@ -91,6 +93,17 @@ impl Wait {
     }
 }
 
+/// Whether the other end waited for what a program said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaited {
+    /// It waited: a request was pending, or a dialogue was under way.
+    Yes,
+    /// It did not: nothing had been asked, or a person or a timer took their time.
+    No,
+    /// Only the whole connection tells: long after the last question, an answer looks like a notice.
+    Perhaps,
+}
+
 /// One named fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fact {
@@ -114,12 +127,14 @@ pub enum Fact {
         /// How much of that goes with its length, ns: the path is slow.
         by_length: i64,
     },
-    /// The program at `end` spoke: time before that which nothing else claims was its own.
+    /// The program at `end` spoke: time before that which nothing else claims was its own, or nobody's.
     Spoke {
         /// Whose program.
         end: End,
         /// When.
         time: i64,
+        /// Whether the other end waited for it.
+        awaited: Awaited,
     },
     /// Everything before this instant is known: no wait that began earlier is still unresolved.
     Settled {

@@ -16,6 +16,8 @@ pub struct Quantiles {
     /// Bucket number and count, by bucket.
     buckets: Box<[(u16, u32)]>,
     count: u64,
+    /// The sum of all, ns.
+    sum: i64,
     /// The longest duration; in neither of the two above.
     max: i64,
 }
@@ -25,6 +27,7 @@ impl Quantiles {
     pub fn add(&mut self, duration: i64) {
         let duration = duration.max(0);
         self.count += 1;
+        self.sum = self.sum.saturating_add(duration);
         let longest = self.max.max(duration);
         let other = self.max.min(duration);
         self.max = longest;
@@ -52,6 +55,11 @@ impl Quantiles {
             }
         }
         all
+    }
+
+    /// The sum of all durations, ns.
+    pub fn sum(&self) -> i64 {
+        self.sum
     }
 
     /// How many were counted.

@@ -5,7 +5,7 @@
 //! waiting for its program.
 
 use super::connection::{Connection, JITTER_SHARE, PROMPT, RELEASE_TOLERANCE};
-use super::fact::{Cause, End, Fact, Facts, Wait};
+use super::fact::{Awaited, Cause, End, Fact, Facts, Wait};
 use super::half::{NEVER, UNKNOWN};
 use super::rhythm::MESSAGE_GAP;
 
@@ -46,13 +46,18 @@ pub(crate) const STREAM_RUN: u8 = 3;
 pub(crate) const UNQUEUED: i64 = 100_000;
 /// A program that takes this long to answer is worth remembering: shorter answers are work, and remembering one
 /// costs a cache miss and 150 bytes. ns.
-const SLOW_ANSWER: i64 = 5_000_000;
+const SLOW_ANSWER: i64 = 2_000_000;
 /// …and longer than this share of the round trip to the capture point, which may vary by as much.
 const SLOW_SHARE: i64 = 2;
+/// What an ACK frees leaves so late on a machine that is busy. ns.
+const LATE_MACHINE: i64 = 5_000_000;
 /// A request that is ACKed only so late, by its answer or by what its own retransmission drew, shows no slow program:
 /// a stack ACKs within this time whatever its program does (Linux `TCP_DELACK_MAX`), and the shortest
 /// retransmission timer lasts as long (`TCP_RTO_MIN`), so the answer with the ACK in it was probably lost. ns.
 const LATEST_ACK: i64 = 200_000_000;
+/// …but one that comes by itself may be a delayed ACK of any stack, of which this is the latest (RFC 1122 section
+/// 4.2.3.2). ns.
+const LATEST_PURE_ACK: i64 = 500_000_000;
 
 impl Connection {
     /// Whether what left `end` now was freed by an ACK: one passed late enough to be the last it reacted to,
@@ -433,7 +438,8 @@ impl Connection {
         // An answer, or the tail of a message that was cut at the MSS; not a program that speaks every 200 ms.
         let belongs = self.last_spoke() != end || half.last_full || half.sent_at == NEVER;
         let fits = since != NEVER && self.cork_time(end).contains(&(now - armed));
-        let corked = !full && belongs && half.in_flight() == 0 && fits;
+        // How long the timer runs is known only with the round trip.
+        let corked = !full && belongs && half.in_flight() == 0 && fits && self.base_round_trip().is_some();
         if corked {
             let (at, first) = (half.sent_at, half.sent_number).max((other.sent_at, other.sent_number));
             let mut wait = Wait::new(Cause::CorkTimeout, end, (since, now), [first, number, number]);
@@ -456,16 +462,63 @@ impl Connection {
     /// The program's own time before it answered the other side's data, or before a server went on with its answer.
     pub(crate) fn note_answer(&mut self, end: End, now: i64, number: u64, facts: &mut impl Facts) {
         let least = SLOW_ANSWER.max(self.reaction_part(end) / SLOW_SHARE);
-        if self.last_spoke() == end {
+        if self.last_spoke() == end && self.halves[end].sent_at != NEVER {
             return self.note_pause(end, now, number, least, facts);
         }
+        if self.halves[1 - end].sent_at == NEVER && self.established == NEVER || self.was_silent(end) {
+            return;
+        }
+        let cause = match self.awaited(end, now) {
+            Awaited::Yes => Cause::Program,
+            Awaited::Perhaps => Cause::LateAnswer,
+            Awaited::No => return,
+        };
+        self.publish_program(cause, end, now, number, least, facts);
+    }
+
+    /// Publishes the time of `end`'s program since it was asked, if it is long enough.
+    fn publish_program(
+        &self,
+        cause: Cause,
+        end: End,
+        now: i64,
+        number: u64,
+        least: i64,
+        facts: &mut impl Facts,
+    ) {
         let asked = &self.halves[1 - end];
-        let since = asked.sent_at + asked.part_or_zero();
-        if asked.sent_at != NEVER && now - since >= least && !self.was_silent(end) {
+        let since = self.heard_at(end);
+        // Behind an ACK of its own the path's jitter counts no more.
+        let least = if since == asked.freed_at { SLOW_ANSWER } else { least };
+        if now - since >= least {
             let packets = [asked.sent_number, asked.freed_number, number];
-            let times = [asked.sent_at, asked.freed_at, now];
-            let cause = Cause::Program;
+            let times = [asked.sent_at.max(self.first), asked.freed_at.max(self.first), now];
             facts.take(Fact::Wait(Wait { cause, end, from: since, until: now, packets, times }));
+        }
+    }
+
+    /// When `end` had what the other side sent last, at the capture point: after the path's shortest time for it, or with
+    /// its ACK, where that came later than the path explains and sooner than a delayed one could.
+    fn heard_at(&self, end: End) -> i64 {
+        let asked = &self.halves[1 - end];
+        if asked.sent_at == NEVER {
+            // Nothing was said since the handshake, of which a server hears last.
+            let way = if self.client() == Some(end) { 0 } else { self.path_part(1 - end) };
+            return self.established + way;
+        }
+        let arrived = asked.sent_at + self.path_part(1 - end);
+        // An ACK that comes with the answer tells nothing.
+        let is_acked = asked.freed_pure && asked.freed_at > asked.sent_at && asked.in_flight() == 0;
+        let late = asked.freed_at - asked.sent_at - asked.part_or_zero();
+        if is_acked && late < ACK_HELD { arrived.max(asked.freed_at) } else { arrived }
+    }
+
+    /// The server at `end` has been asked and will not answer any more: the client closes, or the capture ends.
+    pub(crate) fn note_unanswered(&self, end: End, now: i64, facts: &mut impl Facts) {
+        let asked = &self.halves[1 - end];
+        if asked.in_flight() <= u64::from(asked.closed) {
+            let number = self.halves[1 - end].freed_number;
+            self.publish_program(Cause::Program, end, now, number, SLOW_ANSWER, facts);
         }
     }
 
@@ -473,23 +526,36 @@ impl Connection {
     /// Only an ACK of data counts, not an answer's wider window.
     fn was_silent(&self, end: End) -> bool {
         let asked = &self.halves[1 - end];
+        if self.established == NEVER && self.halves.iter().all(|half| half.pure_acks == 0) {
+            // The capture has none of them.
+            return false;
+        }
+        let is_alone =
+            asked.freed_pure && asked.repair().is_none_or(|repair| repair.repaired_at < asked.sent_at);
+        let latest = if is_alone { LATEST_PURE_ACK } else { LATEST_ACK };
         self.client() == Some(1 - end)
             && asked.freed_bytes > 0
-            && asked.freed_at - asked.sent_at - asked.part_or_zero() >= LATEST_ACK
+            && asked.freed_at - asked.sent_at - asked.part_or_zero() >= latest
     }
 
     /// A server's own time between two parts of its answer. What left on its own was not held back: everything
     /// before it was ACKed, or it passed a small segment in flight, which shows `TCP_NODELAY`.
     fn note_pause(&mut self, end: End, now: i64, number: u64, least: i64, facts: &mut impl Facts) {
         let half = &self.halves[end];
-        if half.sent_at == NEVER || self.client() != Some(1 - end) || !self.exchanges.is_answering() {
+        let is_awaited = self.awaited(end, now) == Awaited::Yes;
+        if half.sent_at == NEVER
+            || self.client() != Some(1 - end)
+            || !self.exchanges.is_answering()
+            || !is_awaited
+        {
             return;
         }
         let is_acked = half.in_flight() == 0;
         // An ACK that came shortly before may have freed it on a machine that was late, if it was there by then.
         let part = self.reaction_part(end);
         let freed = half.freed_at + part;
-        let may_be_freed = is_acked && now - half.freed_at >= part / EARLIEST_SHARE && now - freed < least;
+        let may_be_freed =
+            is_acked && now - half.freed_at >= part / EARLIEST_SHARE && now - freed < least.max(LATE_MACHINE);
         if may_be_freed || !is_acked && !half.small_in_flight() {
             return;
         }

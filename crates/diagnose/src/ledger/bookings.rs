@@ -147,7 +147,7 @@ impl Ledger {
 /// Whose time it is that is booked on `line` for `end`.
 fn side_of(connection: &Connection, line: Line, end: End) -> Option<Side> {
     match line {
-        Line::Handshake | Line::Unexplained => None,
+        Line::Handshake | Line::Idle | Line::Unexplained => None,
         Line::ClientApp => Some(Side::Client),
         Line::ServerApp => Some(Side::Server),
         _ if end == connection.client().unwrap_or(0) => Some(Side::Client),

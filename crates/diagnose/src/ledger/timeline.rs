@@ -15,8 +15,13 @@ pub(crate) enum Slot {
     Handshake,
     App0,
     App1,
+    Idle,
+    /// What a server said long after it was spoken to: an answer or a notice.
+    Late,
     Travel0,
     Travel1,
+    /// Travel before what nobody waited for.
+    TravelIdle,
     Queueing,
     Hold,
     Nagle,
@@ -48,8 +53,11 @@ impl Slot {
         Self::Handshake,
         Self::App0,
         Self::App1,
+        Self::Idle,
+        Self::Late,
         Self::Travel0,
         Self::Travel1,
+        Self::TravelIdle,
         Self::Queueing,
         Self::Hold,
         Self::Nagle,
@@ -66,7 +74,7 @@ impl Slot {
 
     /// Whether each stretch of it is divided between two lines in the end.
     pub(crate) fn is_divided(self) -> bool {
-        matches!(self, Self::Hold | Self::Travel0 | Self::Travel1)
+        matches!(self, Self::Hold | Self::Travel0 | Self::Travel1 | Self::TravelIdle)
     }
 }
 
@@ -98,14 +106,61 @@ pub(crate) struct Claim {
 /// them; when a hostile or very lossy capture needs more, the oldest are booked early.
 const CLAIMS: usize = 5;
 
+/// Undecided claims, field by field: a claim has 19 bytes, and every connection has room for several.
+#[derive(Clone, Debug)]
+struct Claims {
+    from: [i64; CLAIMS],
+    until: [i64; CLAIMS],
+    what: [(Slot, Rank, u8); CLAIMS],
+    count: u8,
+}
+
+impl Claims {
+    fn none() -> Self {
+        Self {
+            from: [0; CLAIMS],
+            until: [0; CLAIMS],
+            what: [(Slot::Unexplained, Rank::Program, 0); CLAIMS],
+            count: 0,
+        }
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
+        usize::from(self.count)
+    }
+
+    #[inline]
+    fn get(&self, index: usize) -> Claim {
+        let (slot, rank, whose) = self.what[index];
+        Claim { from: self.from[index], until: self.until[index], slot, rank, whose }
+    }
+
+    #[inline]
+    fn set(&mut self, index: usize, claim: Claim) {
+        (self.from[index], self.until[index]) = (claim.from, claim.until);
+        self.what[index] = (claim.slot, claim.rank, claim.whose);
+    }
+
+    #[inline]
+    fn push(&mut self, claim: Claim) {
+        self.set(self.len(), claim);
+        self.count += 1;
+    }
+
+    #[inline]
+    fn iter(&self) -> impl Iterator<Item = Claim> + '_ {
+        (0..self.len()).map(|index| self.get(index))
+    }
+}
+
 /// One connection's booked time and its undecided claims.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
     /// Everything before this instant is booked.
     frontier: i64,
     booked: [i64; SLOTS],
-    claims: [Claim; CLAIMS],
-    count: u8,
+    claims: Claims,
     /// Keeps what is booked, where somebody asked for it.
     recorder: Option<Box<Recorder>>,
 }
@@ -113,9 +168,7 @@ pub(crate) struct Timeline {
 impl Timeline {
     /// A timeline that begins at `first`.
     pub(crate) fn new(first: i64) -> Self {
-        let none =
-            Claim { from: first, until: first, slot: Slot::Unexplained, rank: Rank::Program, whose: 0 };
-        Self { frontier: first, booked: [0; SLOTS], claims: [none; CLAIMS], count: 0, recorder: None }
+        Self { frontier: first, booked: [0; SLOTS], claims: Claims::none(), recorder: None }
     }
 
     /// Keeps the intervals that are booked from now on, `most` of them as they are.
@@ -139,22 +192,20 @@ impl Timeline {
         if claim.until <= claim.from.max(self.frontier) {
             return;
         }
-        let count = usize::from(self.count);
-        let joined = self.claims[..count]
-            .iter_mut()
-            .find(|old| old.slot == claim.slot && old.rank == claim.rank && old.joins(&claim));
-        if let Some(old) = joined {
-            old.from = old.from.min(claim.from);
-            old.until = old.until.max(claim.until);
+        let may_join = |old: &Claim| old.slot == claim.slot && old.rank == claim.rank && old.joins(&claim);
+        let known = self.claims.iter().position(|old| may_join(&old));
+        if let Some(index) = known {
+            let old = self.claims.get(index);
+            let (from, until) = (old.from.min(claim.from), old.until.max(claim.until));
+            self.claims.set(index, Claim { from, until, ..old });
             return;
         }
-        if count == CLAIMS {
+        if self.claims.len() == CLAIMS {
             let oldest = self.claims.iter().map(|old| old.until).min().unwrap_or(self.frontier);
             self.book_until(oldest);
             return self.claim(claim);
         }
-        self.claims[count] = claim;
-        self.count += 1;
+        self.claims.push(claim);
     }
 
     /// Books everything before `until`. Instants nobody claimed are unexplained.
@@ -183,11 +234,11 @@ impl Timeline {
     /// The common case, a single claim up to this very instant: no search.
     #[inline]
     fn book_only_claim(&mut self, until: i64) -> bool {
-        let only = self.claims[0];
-        let fits = self.count == 1 && only.from <= self.frontier && only.until == until;
+        let only = self.claims.get(0);
+        let fits = self.claims.count == 1 && only.from <= self.frontier && only.until == until;
         if fits && only.rank != Rank::Travelling {
             self.book(only.slot, only.whose, until);
-            self.count = 0;
+            self.claims.count = 0;
             return true;
         }
         false
@@ -196,14 +247,14 @@ impl Timeline {
     /// Which slot the instant at the frontier belongs to, whose it is, and until when that holds.
     fn strongest(&self, until: i64) -> (Slot, u8, i64) {
         let mut stop = until;
-        let mut best: Option<&Claim> = None;
+        let mut best: Option<Claim> = None;
         let mut speaker = None;
-        let claims = &self.claims[..usize::from(self.count)];
+        let claims = &self.claims;
         let covers = |claim: &Claim| claim.from <= self.frontier && claim.until > self.frontier;
         let flows = |whose| {
-            claims.iter().any(|flow| flow.slot == Slot::Transfer && flow.whose == whose && covers(flow))
+            claims.iter().any(|flow| flow.slot == Slot::Transfer && flow.whose == whose && covers(&flow))
         };
-        for claim in claims {
+        for claim in claims.iter() {
             if claim.from > self.frontier {
                 stop = stop.min(claim.from);
             } else if claim.until > self.frontier {
@@ -222,7 +273,11 @@ impl Timeline {
         let mut slot = best.slot;
         stop = stop.min(best.until);
         if let (Slot::Travel0, Some(speaker)) = (best.slot, speaker) {
-            slot = if speaker.slot == Slot::App1 { Slot::Travel1 } else { Slot::Travel0 };
+            slot = match speaker.slot {
+                Slot::Idle => Slot::TravelIdle,
+                _ if speaker.whose == 1 => Slot::Travel1,
+                _ => Slot::Travel0,
+            };
             stop = stop.min(speaker.until);
         }
         (slot, best.whose, stop)
@@ -230,13 +285,13 @@ impl Timeline {
 
     fn drop_spent(&mut self) {
         let mut kept = 0;
-        for index in 0..usize::from(self.count) {
-            if self.claims[index].until > self.frontier {
-                self.claims[kept] = self.claims[index];
+        for index in 0..self.claims.len() {
+            if self.claims.until[index] > self.frontier {
+                self.claims.set(kept, self.claims.get(index));
                 kept += 1;
             }
         }
-        self.count = kept as u8;
+        self.claims.count = kept as u8;
     }
 }
 
@@ -268,7 +323,7 @@ mod tests {
     #[test]
     fn blocked_beats_flowing_beats_travelling_beats_program() {
         let mut timeline = Timeline::new(0);
-        timeline.claim(claim(0, 100, Slot::App1, Rank::Program));
+        timeline.claim(Claim { whose: 1, ..claim(0, 100, Slot::App1, Rank::Program) });
         timeline.claim(claim(10, 50, Slot::Travel0, Rank::Travelling));
         timeline.claim(claim(30, 60, Slot::Transfer, Rank::Flowing));
         timeline.claim(claim(40, 45, Slot::Recovery, Rank::Blocked));
