@@ -2,10 +2,9 @@
 
 use super::rule::{Check, rule};
 use super::subject::{Subject, human, percent, times};
-use super::windows::mean;
 use crate::diagnosis::ms;
 use crate::ledger::Tally;
-use crate::report::{Evidence, Finding, Fix, Severity};
+use crate::report::{Evidence, Finding, Fix, Line, Severity};
 
 rule! {
     /// The client's program lets the connection wait for its next request.
@@ -38,9 +37,11 @@ const SHARE_OF_WAITING: i64 = 4;
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let (connection, client) = (subject.connection, subject.client());
     let Some(tally) = &subject.program(client) else { return };
+    // What was on its way meanwhile has its own line.
+    let total = tally.total.min(subject.booked(Line::ClientApp));
     if connection.is_udp
         || connection.exchanges.is_stream()
-        || tally.total < SMALLEST_COST.max(subject.waiting() / SHARE_OF_WAITING)
+        || total < SMALLEST_COST.max(subject.waiting() / SHARE_OF_WAITING)
     {
         return;
     }
@@ -50,17 +51,17 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         connection: Some(subject.id),
         blame: subject.blame(client),
         count: tally.count,
-        cost_ms: ms(tally.total),
-        worst_ms: ms(tally.worst()[0].length),
+        cost_ms: ms(total),
+        worst_ms: ms(tally.worst()[0].length.min(total)),
         confidence: 0.8,
         summary: format!(
             "The program of {} paused {} before its next request, {}{}: {} of the time in which somebody waited. TCP \
              and the server are innocent of it.",
             subject.who(client),
             times(tally.count),
-            human(tally.total),
-            if tally.count > 1 { format!(" in all, {} on average", human(mean(tally))) } else { String::new() },
-            percent(tally.total, subject.waiting()),
+            human(total),
+            if tally.count > 1 { format!(" in all, {} on average", human(total / tally.count as i64)) } else { String::new() },
+            percent(total, subject.waiting()),
         ),
         evidence: evidence(subject, tally),
         fixes: fixes(subject),

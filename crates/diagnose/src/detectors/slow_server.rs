@@ -5,7 +5,7 @@ use super::subject::{Subject, human, percent};
 use crate::diagnosis::ms;
 use crate::flow::fact::Cause;
 use crate::ledger::Tally;
-use crate::report::{Evidence, Finding, Fix, Severity, Vantage};
+use crate::report::{Evidence, Finding, Fix, Line, Severity, Vantage};
 
 rule! {
     /// The server's program takes long to answer; TCP has nothing to send meanwhile.
@@ -88,7 +88,9 @@ fn tallies(subject: &Subject<'_>) -> Vec<Tally> {
 
 impl Work {
     fn of(subject: &Subject<'_>, tallies: &[Tally]) -> Self {
-        let total = tallies.iter().map(|tally| tally.total).sum();
+        // What was on its way meanwhile has its own line.
+        let total = tallies.iter().map(|tally| tally.total).sum::<i64>();
+        let total = total.min(subject.booked(Line::ServerApp));
         let worst = tallies.iter().filter_map(|tally| Some(tally.worst().first()?.length)).max();
         let answers = subject.connection.exchanges.number();
         // Near the server an exchange is seen without its way from and to the client.
@@ -97,7 +99,15 @@ impl Work {
         // An answer may have several pauses.
         let count = tallies.iter().map(|tally| tally.count).sum::<u64>().min(answers.max(1));
         let mean = total / count.max(1) as i64;
-        Self { count, answers, exchanges, total, mean, worst: worst.unwrap_or(0), waiting: subject.waiting() }
+        Self {
+            count,
+            answers,
+            exchanges,
+            total,
+            mean,
+            worst: worst.unwrap_or(0).min(total),
+            waiting: subject.waiting(),
+        }
     }
 
     fn is_worth_a_word(&self) -> bool {

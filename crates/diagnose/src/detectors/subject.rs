@@ -49,7 +49,12 @@ impl<'a> Subject<'a> {
 
     /// The time in which somebody waited for something, ns: all but what is idle.
     pub(crate) fn waiting(&self) -> i64 {
-        self.duration() - self.ledger.lines(self.connection)[Line::Idle as usize]
+        self.duration() - self.booked(Line::Idle)
+    }
+
+    /// The time that is booked on a line, ns.
+    pub(crate) fn booked(&self, line: Line) -> i64 {
+        self.ledger.lines(self.connection)[line as usize]
     }
 
     /// The client's index.

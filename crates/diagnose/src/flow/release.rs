@@ -49,6 +49,9 @@ pub(crate) const UNQUEUED: i64 = 100_000;
 const SLOW_ANSWER: i64 = 2_000_000;
 /// …and longer than this share of the round trip to the capture point, which may vary by as much.
 const SLOW_SHARE: i64 = 2;
+/// So many full segments in a row may fill a queue of the path, and have several ACKs, none of which was delayed for
+/// long (RFC 1122 section 4.2.3.2).
+const QUEUEING_BURST: u32 = 4;
 /// What an ACK frees leaves so late on a machine that is busy. ns.
 const LATE_MACHINE: i64 = 5_000_000;
 /// A request that is ACKed only so late, by its answer or by what its own retransmission drew, shows no slow program:
@@ -465,7 +468,10 @@ impl Connection {
         if self.last_spoke() == end && self.halves[end].sent_at != NEVER {
             return self.note_pause(end, now, number, least, facts);
         }
-        if self.halves[1 - end].sent_at == NEVER && self.established == NEVER || self.was_silent(end) {
+        // Who has more on its way than the other side has heard of does not answer.
+        let is_sending = self.halves[end].in_flight() > 0;
+        let is_first = self.halves[1 - end].sent_at == NEVER && self.established == NEVER;
+        if is_sending || is_first || self.was_silent(end) {
             return;
         }
         let cause = match self.awaited(end, now) {
@@ -506,11 +512,19 @@ impl Connection {
             let way = if self.client() == Some(end) { 0 } else { self.path_part(1 - end) };
             return self.established + way;
         }
-        let arrived = asked.sent_at + self.path_part(1 - end);
+        let arrived = asked.sent_at + self.path_part(1 - end).max(self.queued_part(1 - end));
         // An ACK that comes with the answer tells nothing.
         let is_acked = asked.freed_pure && asked.freed_at > asked.sent_at && asked.in_flight() == 0;
         let late = asked.freed_at - asked.sent_at - asked.part_or_zero();
         if is_acked && late < ACK_HELD { arrived.max(asked.freed_at) } else { arrived }
+    }
+
+    /// How long the path took last for what `end` sends, ns, where that was so much that it may have queued; 0 elsewhere:
+    /// the receiver may have delayed the ACK of a short request.
+    fn queued_part(&self, end: End) -> i64 {
+        let half = &self.halves[end];
+        let burst = (half.next as u32).wrapping_sub(self.burst_from[end]);
+        if burst >= QUEUEING_BURST * half.full_size() { half.rtt } else { 0 }
     }
 
     /// The server at `end` has been asked and will not answer any more: the client closes, or the capture ends.
