@@ -96,6 +96,7 @@ function reportOf(table: Table, shown: Shown[]) {
     bytes: { to_server: 1, to_client: 1 },
     exchanges: null,
     cadence: [{ from: "client", messages: 50, per_second: 10, period_ms: 100, evenness: 0.9 }],
+    small_waits: null,
   };
   const findings = shown.map(({ rule, packets }) => ({
     rule,

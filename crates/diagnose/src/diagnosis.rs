@@ -164,7 +164,15 @@ impl Source for Diagnosis {
     fn connections(&self) -> Box<dyn Iterator<Item = Connection> + '_> {
         let (names, origin) = (&self.info.names, self.origin());
         let records = self.table.iter().enumerate();
-        Box::new(records.map(move |(id, record)| connection_report(id as u64, record, names, origin)))
+        Box::new(records.map(move |(id, record)| {
+            let subject = Subject::new(id as u64, record, names, origin).brief();
+            let mut connection = connection_report(id as u64, record, names, origin);
+            if connection.ledger_ms.lost() > 0.0 {
+                connection.small_waits =
+                    detectors::shares::small_waits(&subject, &self.findings_on(&subject));
+            }
+            connection
+        }))
     }
 
     fn findings(&self) -> Box<dyn Iterator<Item = Finding> + '_> {
@@ -221,6 +229,7 @@ fn connection_report(id: u64, record: &Record, names: &Names, origin: i64) -> Co
             // Requests and answers come when they come.
             .filter(|_| !connection.exchanges.is_request_response())
             .collect(),
+        small_waits: None,
     }
 }
 

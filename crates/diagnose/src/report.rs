@@ -231,6 +231,17 @@ pub struct Cadence {
     pub evenness: f64,
 }
 
+/// Waits of TCP's that are too few or too short for a finding, or that no rule knows.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SmallWaits {
+    /// How many.
+    pub count: u64,
+    /// In all.
+    pub total_ms: Ms,
+    /// The longest.
+    pub worst_ms: Ms,
+}
+
 /// A program at one end of a connection.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Program {
@@ -275,6 +286,8 @@ pub struct Connection {
     pub exchanges: Option<Exchanges>,
     /// Rhythms, at most one a side.
     pub cadence: Vec<Cadence>,
+    /// Time that was lost to TCP and that no finding owns; null where there is none.
+    pub small_waits: Option<SmallWaits>,
 }
 
 /// How much a finding matters.

@@ -26,6 +26,7 @@ mod recipes;
 mod relay_merge;
 mod rto_stall;
 mod rule;
+pub(crate) mod shares;
 mod silly_window;
 mod slow_client;
 mod slow_server;
@@ -87,8 +88,15 @@ pub static RULES: &[&Rule] = &[
     &zero_window::ZERO_WINDOW,
 ];
 
-/// What the rules find on one connection.
+/// What the rules find on one connection: each wait once.
 pub(crate) fn of(subject: &Subject<'_>) -> Vec<Finding> {
+    let mut findings = each(subject);
+    shares::share_out(subject, &mut findings);
+    findings
+}
+
+/// What each rule finds on one connection, by itself.
+pub(crate) fn each(subject: &Subject<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for rule in RULES {
         if let Check::Connection(check) = rule.check {

@@ -68,6 +68,29 @@ pub enum Cause {
     ProgramPause,
 }
 
+impl Cause {
+    /// Those for which TCP made a program wait.
+    pub(crate) const TCPS: [Self; 17] = [
+        Self::NagleHold,
+        Self::CorkTimeout,
+        Self::DelayedAck,
+        Self::CongestionWindow,
+        Self::SlowStart,
+        Self::IdleRestart,
+        Self::SendBuffer,
+        Self::ReceiveWindow,
+        Self::SillyWindow,
+        Self::ZeroWindow,
+        Self::Unread,
+        Self::Recovery,
+        Self::Timeout,
+        Self::UnseenTimeout,
+        Self::TailLoss,
+        Self::SynTimeout,
+        Self::Queueing,
+    ];
+}
+
 /// One resolved wait of a sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wait {

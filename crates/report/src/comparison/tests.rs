@@ -50,6 +50,7 @@ fn connection(id: u64, server: &str, lines: &[(Line, f64)], exchanges: u64) -> C
         bytes: PerDirection::default(),
         exchanges: (exchanges > 0).then(|| inside(exchanges)),
         cadence: Vec::new(),
+        small_waits: None,
     }
 }
 

@@ -101,6 +101,7 @@ pub(crate) fn connection(id: u64, client: &str, server: &str, booked: &[(Line, f
         bytes: PerDirection { to_server: 0, to_client: 372 },
         exchanges: None,
         cadence: Vec::new(),
+        small_waits: None,
     }
 }
 
