@@ -266,6 +266,7 @@ fn exchanges(connection: &Flow, lines: &Lines) -> Option<Exchanges> {
         p99_ms: ms(latency.quantile(0.99)),
         max_ms: ms(latency.max()),
         ledger_ms: in_ms(&inside_exchanges(connection, lines)),
+        slowest: exchanges.slowest().map(|name| name.to_string()),
     })
 }
 

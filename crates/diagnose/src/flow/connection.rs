@@ -4,6 +4,7 @@
 //! segment that leaves within the sender's own reaction time of an ACK was waiting for that ACK; one that
 //! leaves on its own was waiting for its program.
 
+use tcpwhy_wire::messages::Kind;
 use tcpwhy_wire::{Packet, Socket, Tcp, TcpFlags};
 
 use super::exchange::{Exchanges, Spoken};
@@ -64,6 +65,8 @@ pub struct Connection {
     pub(crate) rare: Option<Box<Rare>>,
     /// By whom data was last sent: an [`End`], in one byte.
     last_speaker: u8,
+    /// What the present segment says, where its protocol is known.
+    pub(crate) said: Option<Kind>,
 }
 
 impl Connection {
@@ -89,6 +92,7 @@ impl Connection {
             sent_acked: [0; 2],
             rare: None,
             last_speaker: 0,
+            said: None,
         }
     }
 
@@ -291,6 +295,8 @@ impl Connection {
             return;
         }
         half.segments = half.segments.saturating_add(1);
+        self.hear(tcp.message.as_ref(), from);
+        let half = &mut self.halves[from];
         let stamp = tcp.options.timestamps.map(|stamps| stamps.0);
         if end <= half.next {
             self.handle_old_data((seq, end), stamp, number, from, now, facts);
@@ -351,7 +357,9 @@ impl Connection {
             self.turn(from, now, free, facts);
         }
         self.begin_burst(from, now, gap > clocked);
-        self.change_speaker(from);
+        if self.said != Some(Kind::Neither) {
+            self.change_speaker(from);
+        }
         self.record_send(seq, end, number, len, full, from, now);
         facts.take(Fact::Settled { until: self.unresolved_since(now) });
     }
@@ -504,7 +512,9 @@ impl Connection {
         if from == client {
             self.exchanges.note_reaction(now);
         }
-        self.exchanges.spoke(from == client, now, spoken);
+        if self.takes_part(from) {
+            self.exchanges.spoke(from == client, now, spoken);
+        }
         if awaited == Awaited::Perhaps {
             self.exchanges.begin_late();
         }

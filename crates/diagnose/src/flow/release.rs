@@ -4,6 +4,7 @@
 //! waiting for that ACK; what for, its size, the window and what was in flight tell. One that leaves on its own was
 //! waiting for its program.
 
+use super::awaited::DIALOGUE;
 use super::connection::{Connection, JITTER_SHARE, PROMPT, RELEASE_TOLERANCE};
 use super::fact::{Awaited, Cause, End, Fact, Facts, Wait};
 use super::half::{NEVER, UNKNOWN};
@@ -532,7 +533,9 @@ impl Connection {
         let asked = &self.halves[1 - end];
         if asked.in_flight() <= u64::from(asked.closed) {
             let number = self.halves[1 - end].freed_number;
-            self.publish_program(Cause::Program, end, now, number, SLOW_ANSWER, facts);
+            let is_late = now - asked.sent_at > DIALOGUE && !self.exchanges.has_asked_plainly();
+            let cause = if is_late { Cause::LateAnswer } else { Cause::Program };
+            self.publish_program(cause, end, now, number, SLOW_ANSWER, facts);
         }
     }
 
