@@ -30,6 +30,22 @@ const MOSTLY: f64 = 0.5;
 /// A finding that has this share of the longest wait's line has told of it.
 const TOLD: f64 = 0.5;
 
+/// What a verdict says at a glance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sign {
+    /// Time is being lost.
+    Problem,
+    /// Nothing is broken, and something could be better.
+    Advice,
+    /// Something is worth knowing.
+    Note,
+    /// Nothing is wrong.
+    Good,
+    /// Too little to judge.
+    Unclear,
+}
+
 /// What to say first.
 pub(super) struct Verdict {
     sign: (&'static str, Style),
@@ -75,6 +91,17 @@ impl Verdict {
     /// What is in bold, and what comes after it.
     pub(super) fn parts(self) -> (String, String) {
         (self.head, self.detail)
+    }
+
+    /// What its sign means.
+    pub(super) fn sign(&self) -> Sign {
+        match self.sign.0 {
+            "✖" => Sign::Problem,
+            "▲" => Sign::Advice,
+            "○" => Sign::Note,
+            "✔" => Sign::Good,
+            _ => Sign::Unclear,
+        }
     }
 
     /// The connection it is about.
