@@ -2,7 +2,8 @@
 
 use tcpwhy_wire::Names;
 
-use crate::diagnosis::{ms, vantage};
+use crate::diagnosis::ms;
+use crate::flow::beliefs::vantage;
 use crate::flow::Connection;
 use crate::flow::fact::{Cause, End};
 use crate::flow::half::Half;
@@ -102,6 +103,11 @@ impl<'a> Subject<'a> {
     /// Waits of one cause on one end.
     pub(crate) fn tally(&self, cause: Cause, end: End) -> Option<&Tally> {
         self.ledger.tallies.get(cause, end)
+    }
+
+    /// All that Nagle's algorithm held of `end`.
+    pub(crate) fn holds(&self, end: End) -> Option<Tally> {
+        self.ledger.holds(self.connection, end)
     }
 
     /// All that the program of `end` took to answer.

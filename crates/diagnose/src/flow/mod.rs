@@ -1,5 +1,6 @@
 //! Packets to named facts: connections, their sequence space, round trips, windows, waits.
 
+pub(crate) mod beliefs;
 pub(crate) mod collector;
 pub(crate) mod connection;
 pub(crate) mod ecn;
