@@ -55,6 +55,9 @@ pub(crate) struct Half {
     pub(crate) spacing: Spacing,
     /// The edge before the segment that moved it last.
     pub(crate) edge_before: u64,
+    /// Room in the window, bytes, when the first segment moved its edge since data was last sent: several ACKs may come before
+    /// the sender goes on.
+    pub(crate) room_at_stop: u32,
     /// What is being repaired, or missing; nothing on most connections.
     pub(crate) trouble: Option<Box<Trouble>>,
     pub(crate) dup_acks: u8,
@@ -197,6 +200,7 @@ impl Default for Half {
             freed_bytes: 0,
             freed_first: NEVER,
             edge_before: 0,
+            room_at_stop: 0,
             sample_end: 0,
             sample_at: 0,
             sample_alone: false,
@@ -395,6 +399,9 @@ impl Half {
         }
         if bytes > 0 || opened {
             self.edge_before = edge_before;
+            if self.freed_at <= self.sent_at {
+                self.room_at_stop = u32::try_from(edge_before.saturating_sub(self.next)).unwrap_or(u32::MAX);
+            }
             self.freed_at = now;
             if self.freed_first == NEVER {
                 self.freed_first = now;

@@ -115,8 +115,7 @@ impl Connection {
             return false;
         }
         let half = &self.halves[from];
-        let room = self.known_edge(from).saturating_sub(half.next);
-        let no_room = half.scale_known && room < u64::from(len.min(half.full_size()));
+        let no_room = half.scale_known && self.known_room(from) < u64::from(len.min(half.full_size()));
         let is_repairs = !half.zero_window && (!no_room || self.is_beyond_path(now - half.sent_at));
         if freed && half.has_just_recovered() && is_repairs {
             // Until the ACK that ended a repair, the repair was the wait; what lay behind the hole filled the window.
@@ -256,13 +255,15 @@ impl Connection {
             && (half.small_in_flight() || (half.small.end != 0 && too_soon))
     }
 
-    /// The window's right edge as the sender knew it when it fell silent. Where the capture is far from the
+    /// Room in the window as the sender knew it when it fell silent, bytes. Where the capture is far from the
     /// sender, ACKs pass the capture point before the sender can have seen them, so the edge of the burst's
     /// beginning counts.
-    pub(crate) fn known_edge(&self, end: End) -> u64 {
+    fn known_room(&self, end: End) -> u64 {
         let half = &self.halves[end];
-        let at_sender = self.reaction_part(end) <= RELEASE_TOLERANCE;
-        if at_sender { half.edge_before } else { half.known_edge }
+        match self.is_near(end) {
+            true => u64::from(half.room_at_stop),
+            false => half.known_edge.saturating_sub(half.next),
+        }
     }
 
     pub(crate) fn wait(&self, cause: Cause, end: End, from: i64, until: i64, number: u64) -> Wait {
