@@ -7,15 +7,15 @@ use tcpwhy_wire::Names;
 
 use crate::analyzer::{CaptureInfo, ClockSteps};
 use crate::detectors::{self, Subject};
+use crate::flow::beliefs::vantage;
 use crate::flow::connection::Connection as Flow;
-use crate::flow::half::{Half, NEVER, UNKNOWN};
-use crate::flow::release::PROMPT_PROOF;
+use crate::flow::half::Half;
 use crate::flow::series::Series;
 use crate::flow::table::{MOST, Record, Table};
 use crate::ledger::{Bookings, Lines};
 use crate::report::{
     Cadence, Capture, Connection, Exchanges, Finding, LedgerMs, Line, Ms, PerDirection, Protocol, Side,
-    Source, Vantage,
+    Source,
 };
 
 /// One capture's result. Reports are made from it on demand, connection by connection.
@@ -32,10 +32,6 @@ pub struct Diagnosis {
     of_capture: OnceLock<Vec<Finding>>,
 }
 
-/// One side is this many times nearer to the capture than the other when the capture was made there.
-const NEARER: i64 = 4;
-/// On a path shorter than this, which end is nearer is a matter of the machine's mood. ns.
-const SHORT_PATH: i64 = 100_000;
 /// Messages from which on intervals make a rhythm.
 const RHYTHM_MESSAGES: u64 = 8;
 /// A rhythm is kept if this share of intervals lies within a quarter of the period.
@@ -230,27 +226,6 @@ fn connection_report(id: u64, record: &Record, names: &Names, origin: i64) -> Co
             .filter(|_| !connection.exchanges.is_request_response())
             .collect(),
         small_waits: None,
-    }
-}
-
-/// Where the capture was taken, from how soon each end reacts.
-pub(crate) fn vantage(connection: &Flow) -> Vantage {
-    let client = connection.client().unwrap_or(0);
-    // The half that the client sends is ACKed by the server, so its part is the way to the server.
-    let (to_server, to_client) = (&connection.halves[client], &connection.halves[1 - client]);
-    if connection.established != NEVER && to_server.part != UNKNOWN && to_client.part != UNKNOWN {
-        return match (to_client.part, to_server.part) {
-            (c, s) if c.max(s) < SHORT_PATH / 2 => Vantage::Unknown,
-            (c, s) if c <= s / NEARER => Vantage::Client,
-            (c, s) if s <= c / NEARER => Vantage::Server,
-            _ => Vantage::Middle,
-        };
-    }
-    let is_near = |host: &Half| host.prompt >= PROMPT_PROOF && host.prompt > host.slow;
-    match (is_near(to_server), is_near(to_client)) {
-        (true, false) => Vantage::Client,
-        (false, true) => Vantage::Server,
-        _ => Vantage::Unknown,
     }
 }
 

@@ -53,13 +53,12 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             continue;
         };
         let Some(rhythm) = subject.half(end).rhythm.as_deref() else { continue };
-        if !is_merged(rhythm) || !Holds::is_worth(subject, end, holds.tally.total) {
-            continue;
-        }
-        let tally = holds.tally;
+        let tally = &holds.tally;
+        let severity = holds.severity(subject, end, tally.total, tally.count);
+        let Some(severity) = severity.filter(|_| is_merged(rhythm)) else { continue };
         findings.push(Finding {
             rule: MERGED_UPDATES.name,
-            severity: MERGED_UPDATES.severity,
+            severity,
             connection: Some(subject.id),
             blame: subject.blame(end),
             count: u64::from(rhythm.merged),
@@ -84,7 +83,7 @@ fn is_merged(rhythm: &Rhythm) -> bool {
         && near * 100 >= periods.count() * EVEN
 }
 
-fn summary(subject: &Subject<'_>, end: End, holds: &Holds<'_>, rhythm: &Rhythm) -> String {
+fn summary(subject: &Subject<'_>, end: End, holds: &Holds, rhythm: &Rhythm) -> String {
     let (wire, period) = (rhythm.gaps.quantile(0.5), rhythm.periods.quantile(0.5));
     let units = wire as f64 / period.max(1) as f64;
     let lag = holds.tally.total / holds.tally.count.max(1) as i64;
@@ -120,8 +119,8 @@ fn beat(ns: i64) -> String {
     if ns < 10_000_000 { human(ns) } else { format!("{:.0} ms", ns as f64 / 1e6) }
 }
 
-fn evidence(subject: &Subject<'_>, holds: &Holds<'_>) -> Vec<Evidence> {
-    subject.evidence(holds.tally, |_| {
+fn evidence(subject: &Subject<'_>, holds: &Holds) -> Vec<Evidence> {
+    subject.evidence(&holds.tally, |_| {
         [
             "an update leaves; those written from now on wait for its ACK".to_owned(),
             "the ACK".to_owned(),

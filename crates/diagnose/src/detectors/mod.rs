@@ -41,6 +41,7 @@ mod tail_loss;
 #[cfg(test)]
 pub(crate) mod testing;
 mod uneven_cadence;
+mod weight;
 mod windows;
 mod zero_window;
 

@@ -24,9 +24,6 @@ pub(crate) const RELEASE_TOLERANCE: i64 = 1_000_000;
 pub(crate) const JITTER_SHARE: i64 = 4;
 /// A reaction faster than this can only come from the host the capture was made on. ns.
 pub(crate) const PROMPT: i64 = 100_000;
-/// Without a handshake, a reaction shorter than this cannot be a delayed ACK (Linux 2.0's, the shortest, is
-/// 20 ms), so it is the path. ns.
-const TRUSTED_PART: i64 = 10_000_000;
 /// Full segments no further apart than this are back to back, whatever the round trip. ns.
 const BACK_TO_BACK: i64 = 1_000_000;
 /// Full segments no further apart than this share of the present round trip are clocked by the path.
@@ -110,8 +107,8 @@ impl Connection {
     /// rest is the receiver's delayed ACK.
     pub(crate) fn round_trip_share_of_holds(&self) -> f64 {
         let mut sums = (0, 0);
-        for half in &self.halves {
-            let Some(held) = half.holds.as_deref() else { continue };
+        for (end, half) in self.halves.iter().enumerate() {
+            let Some(held) = &self.holds(end) else { continue };
             // A hold is measured from the data to its ACK at the capture point: the receiver's part of the path.
             // Without a base round trip even the shortest of them may be a delayed ACK.
             let part = self.base_round_trip().map_or(0, |_| half.part_or_zero());
@@ -121,14 +118,6 @@ impl Connection {
         }
         let (within, all) = sums;
         if all == 0 { 1.0 } else { within as f64 / all as f64 }
-    }
-
-    /// Shortest round trip of the whole path, ns; `None` where it was not measured beyond doubt: without a
-    /// handshake, the shortest time to an ACK may be a delayed ACK's.
-    pub fn base_round_trip(&self) -> Option<i64> {
-        let [a, b] = [self.halves[0].part, self.halves[1].part];
-        let sure = |part| self.established != NEVER || part < TRUSTED_PART;
-        (a != UNKNOWN && b != UNKNOWN && sure(a) && sure(b)).then(|| a + b)
     }
 
     /// Takes packet `number`, sent by `from` at `time`, and publishes what it shows.
@@ -260,14 +249,6 @@ impl Connection {
         }
     }
 
-    /// The round trip between the capture point and `end`, as far as it may be used to tell what a segment of
-    /// `end` reacted to. Without a handshake the shortest reaction seen may itself be a delayed ACK.
-    #[inline]
-    pub(crate) fn reaction_part(&self, end: End) -> i64 {
-        let part = self.halves[1 - end].part_or_zero();
-        if self.established != NEVER || part < TRUSTED_PART { part } else { 0 }
-    }
-
     /// How much longer than its part of the base round trip an ACK may take before a queue is suspected.
     fn jitter(&self, end: End) -> i64 {
         RELEASE_TOLERANCE + self.halves[end].part_or_zero() / JITTER_SHARE
@@ -306,6 +287,7 @@ impl Connection {
             } else if seq < half.next {
                 half.fill_holes(seq, half.next);
             }
+            half.note_size(tcp, seq == half.next, now - half.sent_at);
             self.handle_new_data(seq, end, number, tcp.payload_len, from, now, facts);
             let half = &mut self.halves[from];
             half.pushed = half.pushed.then(tcp.flags.has(TcpFlags::PSH));

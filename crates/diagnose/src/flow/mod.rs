@@ -1,6 +1,7 @@
 //! Packets to named facts: connections, their sequence space, round trips, windows, waits.
 
 pub(crate) mod awaited;
+pub(crate) mod beliefs;
 pub(crate) mod collector;
 pub(crate) mod connection;
 pub(crate) mod ecn;
