@@ -1,6 +1,6 @@
 //! What one sender's holds by Nagle's algorithm add up to: shared by the rules that speak of them.
 
-use super::subject::Subject;
+use super::subject::{Subject, human, times};
 use super::weight::Waits;
 use crate::flow::connection::RELEASE_TOLERANCE;
 use crate::flow::fact::End;
@@ -100,6 +100,21 @@ impl Holds {
             is_far,
             held,
         })
+    }
+
+    /// What TCP did: `Held by Nagle's algorithm until the delayed ACK, typically 42.0 ms`.
+    pub(crate) fn chain(&self, subject: &Subject<'_>, end: End) -> String {
+        let (delayed, plain) = (human(self.typical), human(self.plain_typical));
+        let until = match (self.delayed, self.plain) {
+            (0, _) => format!("until the ACK, one round trip later, typically {plain}"),
+            (_, 0) => format!("until {}'s delayed ACK, typically {delayed}", subject.who(1 - end)),
+            (late, _) => format!(
+                "until the ACK, which {} delayed {}, typically {delayed}",
+                subject.who(1 - end),
+                times(late)
+            ),
+        };
+        format!("Held by Nagle's algorithm {until}")
     }
 
     /// How sure it is that these were holds: a single one could be chance. And without a known round trip,

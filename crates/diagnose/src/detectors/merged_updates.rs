@@ -24,8 +24,7 @@ rule! {
     /// divided by the units in the second, is the program's period, and has to be about the same for at least
     /// half of them. How old the oldest update in a segment is lies between that interval less one period and
     /// the whole interval; where in between, the last update that left at once and the period tell (of the
-    /// periods that fit, the roundest is taken). The time is the same that `nagle-delayed-ack` or `nagle-hold`
-    /// shows.
+    /// periods that fit, the roundest is taken).
     ///
     /// ## What to do
     /// Here `TCP_NODELAY` is the right cure, on the socket that *sends*: each update is a whole message.
@@ -101,16 +100,14 @@ fn summary(subject: &Subject<'_>, end: End, holds: &Holds, rhythm: &Rhythm) -> S
     };
     format!(
         "{}-byte updates that {} writes about every {} leave about every {}, typically {units:.1} to a segment, \
-         the oldest {} late on average, because {until}. These {} ({} of the connection's life) are the same \
-         that {} shows.",
+         the oldest {} late on average, because {until}: {} in all, {} of the time in which somebody waited.",
         rhythm.unit,
         subject.who(end),
         beat(period),
         beat(wire),
         human(lag),
         human(holds.tally.total),
-        percent(holds.tally.total, subject.duration()),
-        if holds.delayed > holds.plain { "nagle-delayed-ack" } else { "nagle-hold" },
+        percent(holds.tally.total, subject.waiting()),
     )
 }
 

@@ -16,8 +16,8 @@ rule! {
     /// Header and body in two writes, a chain of small buffers sent one by one, two requests in a row of which
     /// only the second is answered: each write that finds a small segment still on its way has to wait for its
     /// ACK (Nagle's algorithm). The other side's program cannot answer yet, since it has only half of the
-    /// message, so no answer carries that ACK and it comes late. `nagle-delayed-ack` and `nagle-hold` show how
-    /// long TCP waited; this rule points to the cause, which is in the program. It is the same time.
+    /// message, so no answer carries that ACK and it comes late. The finding tells the mechanism, too; `nagle-delayed-ack`
+    /// and `nagle-hold` stand alone only where the program's habit is not known.
     ///
     /// ## How it is detected
     /// A hold as in `nagle-delayed-ack` and `nagle-hold`, but not in a stream of updates: the pieces belong to
@@ -68,27 +68,21 @@ fn summary(subject: &Subject<'_>, end: End, holds: &Holds) -> String {
         true => "answers",
         false => "messages",
     };
-    let mechanism =
-        match (holds.severity(subject, end, holds.plain_cost, holds.plain).is_some(), holds.delayed > 0) {
-            (true, true) => "nagle-delayed-ack and nagle-hold show",
-            (true, false) => "nagle-hold shows",
-            (false, _) => "nagle-delayed-ack shows",
-        };
     let (habit, rest) = match may_be_whole(subject, end, holds) {
         true => (format!("several {message} in a row, or one in pieces"), "the next"),
         false => (format!("{message} in pieces"), "the rest"),
     };
     format!(
-        "The program of {} writes {habit}: {} went out alone and {rest}, {}, had to wait for the ACK, {} ({} on \
-         average). These {} ({} of the connection's life) are the same that {mechanism}: there is the mechanism, \
-         here its cause.",
+        "The program of {} writes {habit}: {} went out alone and {rest}, {}, had to wait, {} ({} on average). {}: {} in \
+         all, {} of the time in which somebody waited.",
         subject.who(end),
         bytes(holds.held.first),
         bytes(holds.held.rest),
         how_often(subject, holds.tally.count),
         human(super::windows::mean(&holds.tally)),
+        holds.chain(subject, end),
         human(holds.tally.total),
-        percent(holds.tally.total, subject.duration()),
+        percent(holds.tally.total, subject.waiting()),
     )
 }
 
