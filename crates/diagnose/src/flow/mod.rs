@@ -2,6 +2,7 @@
 
 pub(crate) mod collector;
 pub(crate) mod connection;
+pub(crate) mod copies;
 pub(crate) mod ecn;
 pub(crate) mod exchange;
 pub mod fact;
