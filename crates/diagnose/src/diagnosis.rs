@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use tcpwhy_wire::Names;
 
-use crate::analyzer::{CaptureInfo, ClockSteps};
+use crate::analyzer::{About, CaptureInfo, ClockSteps};
 use crate::detectors::{self, Subject};
 use crate::flow::beliefs::vantage;
 use crate::flow::connection::Connection as Flow;
@@ -23,9 +23,7 @@ use crate::report::{
 pub struct Diagnosis {
     info: CaptureInfo,
     table: Table,
-    steps: ClockSteps,
-    /// What connections had booked that are not in the table any more.
-    forgotten: LedgerMs,
+    about: About,
     /// The packets of those connections that were recorded.
     series: BTreeMap<u32, Series>,
     /// What the rules about the whole capture find: it takes a look at every connection, so it is done once.
@@ -41,11 +39,10 @@ impl Diagnosis {
     pub(crate) fn new(
         info: CaptureInfo,
         table: Table,
-        steps: ClockSteps,
+        about: About,
         series: BTreeMap<u32, Series>,
-        forgotten: LedgerMs,
     ) -> Self {
-        Self { info, table, steps, forgotten, series, of_capture: OnceLock::new() }
+        Self { info, table, about, series, of_capture: OnceLock::new() }
     }
 
     /// How many connections and UDP flows there are.
@@ -83,7 +80,12 @@ impl Diagnosis {
     }
 
     pub(crate) fn steps(&self) -> ClockSteps {
-        self.steps
+        self.about.steps
+    }
+
+    /// The first frame that is a copy of another one: its number and time (ns); number 0 where there is none.
+    pub(crate) fn first_copy(&self) -> (u64, i64) {
+        self.about.first_copy
     }
 
     /// Time of the capture's first frame, ns: where the report's times begin.
@@ -116,10 +118,16 @@ impl Diagnosis {
 
     /// All findings on one connection.
     fn findings_on(&self, subject: &Subject<'_>) -> Vec<Finding> {
-        let mut findings = detectors::of(subject);
+        let is_copy = original_of(subject.connection).is_some();
+        let mut findings = if is_copy { Vec::new() } else { detectors::of(subject) };
         let id = Some(subject.id);
         findings.extend(self.of_capture().iter().filter(|finding| finding.connection == id).cloned());
         findings
+    }
+
+    /// Connections that are others' packets with other addresses: their numbers, and those of the others.
+    pub(crate) fn twins(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.flows().filter_map(|(id, connection)| Some((id, original_of(connection)?)))
     }
 
     pub(crate) fn subjects(&self) -> impl Iterator<Item = Subject<'_>> {
@@ -133,7 +141,7 @@ impl Diagnosis {
 
 impl Source for Diagnosis {
     fn capture(&self) -> Capture {
-        let mut ledger = self.forgotten;
+        let mut ledger = self.about.forgotten;
         for Record { connection, ledger: booked } in self.table.iter() {
             for (sum, line) in ledger.0.iter_mut().zip(in_ms(&booked.lines(connection)).0) {
                 *sum += line;
@@ -184,6 +192,12 @@ impl Source for Diagnosis {
     fn findings_of(&self, connection: u64) -> Vec<Finding> {
         self.subject(connection).map_or_else(Vec::new, |subject| self.findings_on(&subject))
     }
+}
+
+/// The connection that this one is nothing but a copy of, seen behind a translator of addresses.
+fn original_of(connection: &Flow) -> Option<u64> {
+    let packets = connection.halves.iter().map(|half| u64::from(half.packets)).sum();
+    connection.twin.original(packets).map(u64::from)
 }
 
 /// ns in the report's unit.

@@ -7,6 +7,7 @@
 use tcpwhy_wire::messages::Kind;
 use tcpwhy_wire::{Packet, Socket, Tcp, TcpFlags};
 
+use super::copies::Twin;
 use super::exchange::{Exchanges, Spoken};
 use super::fact::{Awaited, Cause, End, Fact, Facts, Wait};
 use super::half::{Acked, Half, NEVER, Small, UNKNOWN};
@@ -60,6 +61,8 @@ pub struct Connection {
     pub(crate) sent_acked: [u32; 2],
     /// What few connections have.
     pub(crate) rare: Option<Box<Rare>>,
+    /// What it has in common with another connection.
+    pub(crate) twin: Twin,
     /// By whom data was last sent: an [`End`], in one byte.
     last_speaker: u8,
     /// What the present segment says, where its protocol is known.
@@ -88,6 +91,7 @@ impl Connection {
             burst_from: [0; 2],
             sent_acked: [0; 2],
             rare: None,
+            twin: Twin::default(),
             last_speaker: 0,
             said: None,
         }
@@ -131,7 +135,8 @@ impl Connection {
         facts: &mut impl Facts,
     ) {
         let single = tcp.payload_len <= self.halves[from].full_size();
-        self.halves[from].idents.take(packet.ip_id, single);
+        let half = &mut self.halves[from];
+        half.idents.take(packet.ip_id, single, time - half.sent_at);
         self.handle(packet.number, time, tcp, from, facts);
     }
 

@@ -94,6 +94,8 @@ pub(crate) struct Half {
     pub(crate) run_longest: u8,
     /// Counters.
     pub(crate) packets: u32,
+    /// Copies of them that the capture has beside them.
+    pub(crate) copied: u32,
     pub(crate) bytes: u64,
     pub(crate) segments: u32,
     pub(crate) pure_acks: u32,
@@ -231,6 +233,7 @@ impl Default for Half {
             run: 0,
             run_longest: 0,
             packets: 0,
+            copied: 0,
             bytes: 0,
             segments: 0,
             pure_acks: 0,

@@ -4,6 +4,7 @@ pub(crate) mod awaited;
 pub(crate) mod beliefs;
 pub(crate) mod collector;
 pub(crate) mod connection;
+pub(crate) mod copies;
 pub(crate) mod ecn;
 pub(crate) mod exchange;
 pub mod fact;
