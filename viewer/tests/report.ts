@@ -64,6 +64,7 @@ function aboutOf(table: Table, shown: Shown[], every: number) {
   const none = Object.fromEntries(LINES.map((line) => [line, 0]));
   const capture = {
     verdict: "A made-up connection.",
+    sign: "problem",
     connections: 1,
     findings: shown.length,
     others_ledger_ms: none,

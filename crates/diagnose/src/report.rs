@@ -202,7 +202,7 @@ pub struct PerDirection {
 }
 
 /// Request/response latency: from a request's first byte to its answer's last.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Exchanges {
     /// How many exchanges.
     pub count: u64,
@@ -214,6 +214,8 @@ pub struct Exchanges {
     pub max_ms: Ms,
     /// The time inside exchanges, split by ledger line.
     pub ledger_ms: LedgerMs,
+    /// What the slowest request is called (`GET /hello.txt`), where its protocol can be read; null elsewhere.
+    pub slowest: Option<String>,
 }
 
 /// The rhythm in which one side's messages cross the wire, where they have one.

@@ -7,6 +7,7 @@ mod capture_gap;
 mod clock_step;
 mod cork_timeout;
 mod delayed_ack;
+mod duplicated_frames;
 mod ecn_backoff;
 mod fast_recovery;
 mod handshake_per_request;
@@ -41,6 +42,7 @@ mod tail_loss;
 #[cfg(test)]
 pub(crate) mod testing;
 mod uneven_cadence;
+mod weight;
 mod windows;
 mod zero_window;
 
@@ -60,6 +62,7 @@ pub static RULES: &[&Rule] = &[
     &clock_step::CLOCK_STEP,
     &cork_timeout::CORK_TIMEOUT,
     &delayed_ack::DELAYED_ACK,
+    &duplicated_frames::DUPLICATED_FRAMES,
     &ecn_backoff::ECN_BACKOFF,
     &fast_recovery::FAST_RECOVERY,
     &handshake_per_request::HANDSHAKE_PER_REQUEST,

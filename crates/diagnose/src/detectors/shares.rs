@@ -64,8 +64,8 @@ fn drop_mechanisms(findings: &mut Vec<Finding>) {
     }
 }
 
-/// Takes what parts of a repair cost off the whole, which is left out where little remains.
-fn take_parts_off(findings: &mut Vec<Finding>) {
+/// Takes what parts of a repair cost off the whole, which is a note where little remains.
+fn take_parts_off(findings: &mut [Finding]) {
     for (part, wholes) in PARTS {
         let mut cost: f64 =
             findings.iter().filter(|found| found.rule == part).map(|found| found.cost_ms.0).sum();
@@ -73,11 +73,10 @@ fn take_parts_off(findings: &mut Vec<Finding>) {
             let taken = cost.min(whole.cost_ms.0);
             (whole.cost_ms, cost) = (Ms(whole.cost_ms.0 - taken), cost - taken);
             if taken > 0.0 && whole.cost_ms.0 < WORTH_TELLING_MS {
-                whole.count = 0;
+                whole.severity = Severity::Note;
             }
         }
     }
-    findings.retain(|found| found.count > 0);
 }
 
 /// Whether a finding of this rule costs time on one of TCP's lines.

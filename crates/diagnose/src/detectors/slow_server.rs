@@ -71,6 +71,8 @@ struct Work {
     worst: i64,
     /// The time in which somebody waited for something, ns.
     waiting: i64,
+    /// Of the total, what may have been notices that nobody had asked for, ns.
+    unsure: i64,
 }
 
 /// The waits that were the server's program's: before answers, and within them.
@@ -92,6 +94,8 @@ impl Work {
         let total = tallies.iter().map(|tally| tally.total).sum::<i64>();
         let total = total.min(subject.booked(Line::ServerApp));
         let worst = tallies.iter().filter_map(|tally| Some(tally.worst().first()?.length)).max();
+        let late = tallies.iter().filter(|tally| tally.cause == Cause::LateAnswer);
+        let unsure = late.map(|tally| tally.total).sum();
         let answers = subject.connection.exchanges.number();
         // Near the server an exchange is seen without its way from and to the client.
         let unseen = subject.half(1 - subject.client()).part_or_zero().saturating_mul(answers as i64);
@@ -107,6 +111,7 @@ impl Work {
             mean,
             worst: worst.unwrap_or(0).min(total),
             waiting: subject.waiting(),
+            unsure,
         }
     }
 
@@ -126,7 +131,13 @@ impl Work {
 
     fn severity(&self) -> Severity {
         let is_hiccup = self.count * RARE < self.answers && self.worst < FELT;
-        if !is_hiccup && (self.is_felt() || self.is_much()) { SLOW_SERVER.severity } else { Severity::Note }
+        // Where most of it rests on the direction of late messages alone, packets do not tell.
+        let is_sure = self.unsure <= self.total / 2;
+        if is_sure && !is_hiccup && (self.is_felt() || self.is_much()) {
+            SLOW_SERVER.severity
+        } else {
+            Severity::Note
+        }
     }
 }
 
@@ -161,6 +172,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 /// likely the shorter the answer took against the round trip.
 fn confidence(subject: &Subject<'_>, work: Work) -> f64 {
     match (subject.vantage(), subject.connection.base_round_trip()) {
+        _ if work.unsure > work.total / 2 => 0.5,
         (Vantage::Server, _) => 0.95,
         (_, Some(base)) if work.mean >= base.saturating_mul(10) => 0.95,
         (_, Some(base)) if work.mean >= base => 0.8,

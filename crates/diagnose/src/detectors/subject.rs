@@ -2,8 +2,9 @@
 
 use tcpwhy_wire::Names;
 
-use crate::diagnosis::{ms, vantage};
+use crate::diagnosis::ms;
 use crate::flow::Connection;
+use crate::flow::beliefs::vantage;
 use crate::flow::fact::{Cause, End};
 use crate::flow::half::Half;
 use crate::flow::table::Record;
@@ -112,6 +113,11 @@ impl<'a> Subject<'a> {
     /// Waits of one cause on one end.
     pub(crate) fn tally(&self, cause: Cause, end: End) -> Option<&Tally> {
         self.ledger.tallies.get(cause, end)
+    }
+
+    /// All that Nagle's algorithm held of `end`.
+    pub(crate) fn holds(&self, end: End) -> Option<Tally> {
+        self.ledger.holds(self.connection, end)
     }
 
     /// All that the program of `end` took to answer.

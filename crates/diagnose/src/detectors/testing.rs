@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use tcpwhy_wire::text::{Item, Reader};
 
 use crate::hops::{Candidates, Hops, Place};
-use crate::report::{Finding, Source};
+use crate::report::Finding;
 use crate::{Analyzer, CaptureInfo, Diagnosis};
 
 /// Analyses one capture written as tcpdump prints it.

@@ -3,6 +3,8 @@
 //! Content tells it best. Where it cannot be read, the direction does: a client asks, a server answers. What comes long
 //! after the last word may be a late answer or a notice; the whole connection tells which (`Late`).
 
+use tcpwhy_wire::messages::{Kind, Message};
+
 use super::connection::Connection;
 use super::fact::{Awaited, End};
 use super::half::NEVER;
@@ -59,18 +61,45 @@ impl Connection {
         let is_server = self.client() == Some(1 - end);
         let exchanges = &self.exchanges;
         match () {
+            // What asks and answers nothing was not waited for, but an answer may be.
+            () if self.said == Some(Kind::Neither) && !exchanges.is_asked() => Awaited::No,
+            () if matches!(self.said, Some(Kind::Greets | Kind::Continues)) => Awaited::Yes,
+            () if self.said == Some(Kind::Answers) && !is_server => Awaited::Yes,
+            () if is_server && exchanges.is_asked() && self.is_known_answer() => Awaited::Yes,
             () if now - self.last_word() <= DIALOGUE => Awaited::Yes,
             // Who connects to a server that speaks first waits for its greeting.
             () if is_server && exchanges.is_quiet() && self.established != NEVER => Awaited::Yes,
-            () if is_server && exchanges.is_asked() => self.awaited_late(),
+            () if is_server && exchanges.is_asked() => Awaited::Perhaps,
             () => Awaited::No,
         }
     }
 
-    /// The first answer after a handshake was asked for: nothing else had been said. Of others only the whole tells.
-    fn awaited_late(&self) -> Awaited {
-        let is_first = self.exchanges.number() == 0 && self.established != NEVER;
-        if is_first { Awaited::Yes } else { Awaited::Perhaps }
+    /// Whether content tells that what a server says now answers what its client asked.
+    fn is_known_answer(&self) -> bool {
+        self.said == Some(Kind::Answers) || self.exchanges.has_asked_plainly()
+    }
+
+    /// Takes note of what a segment of `from` says. Who asks is the client, where no handshake told.
+    pub(crate) fn hear(&mut self, message: Option<&Message>, from: End) {
+        self.said = message.map(|message| message.kind);
+        let asks = self.said == Some(Kind::Asks);
+        if asks && self.syn.is_none() && self.established == NEVER && self.exchanges.number() == 0 {
+            self.take_client(from);
+        }
+        if let Some(message) = message.filter(|_| self.client() == Some(from)) {
+            self.exchanges.name(message);
+        }
+    }
+
+    /// Whether what `from` says now begins or ends an exchange, as far as content tells.
+    pub(crate) fn takes_part(&self, from: End) -> bool {
+        let is_client = self.client() == Some(from);
+        match self.said {
+            Some(Kind::Neither) => false,
+            // A client's part in a handshake of the protocol asks for nothing.
+            Some(Kind::Answers) => !is_client,
+            _ => true,
+        }
     }
 
     /// Whether somebody waited when `end` closes, resets, or the capture ends: only for an answer that never came.

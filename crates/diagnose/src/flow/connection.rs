@@ -4,8 +4,10 @@
 //! segment that leaves within the sender's own reaction time of an ACK was waiting for that ACK; one that
 //! leaves on its own was waiting for its program.
 
+use tcpwhy_wire::messages::Kind;
 use tcpwhy_wire::{Packet, Socket, Tcp, TcpFlags};
 
+use super::copies::Twin;
 use super::exchange::{Exchanges, Spoken};
 use super::fact::{Awaited, Cause, End, Fact, Facts, Wait};
 use super::half::{Acked, Half, NEVER, Small, UNKNOWN};
@@ -23,9 +25,6 @@ pub(crate) const RELEASE_TOLERANCE: i64 = 1_000_000;
 pub(crate) const JITTER_SHARE: i64 = 4;
 /// A reaction faster than this can only come from the host the capture was made on. ns.
 pub(crate) const PROMPT: i64 = 100_000;
-/// Without a handshake, a reaction shorter than this cannot be a delayed ACK (Linux 2.0's, the shortest, is
-/// 20 ms), so it is the path. ns.
-const TRUSTED_PART: i64 = 10_000_000;
 /// Full segments no further apart than this are back to back, whatever the round trip. ns.
 const BACK_TO_BACK: i64 = 1_000_000;
 /// Full segments no further apart than this share of the present round trip are clocked by the path.
@@ -62,8 +61,12 @@ pub struct Connection {
     pub(crate) sent_acked: [u32; 2],
     /// What few connections have.
     pub(crate) rare: Option<Box<Rare>>,
+    /// What it has in common with another connection.
+    pub(crate) twin: Twin,
     /// By whom data was last sent: an [`End`], in one byte.
     last_speaker: u8,
+    /// What the present segment says, where its protocol is known.
+    pub(crate) said: Option<Kind>,
 }
 
 impl Connection {
@@ -88,7 +91,9 @@ impl Connection {
             burst_from: [0; 2],
             sent_acked: [0; 2],
             rare: None,
+            twin: Twin::default(),
             last_speaker: 0,
+            said: None,
         }
     }
 
@@ -106,8 +111,8 @@ impl Connection {
     /// rest is the receiver's delayed ACK.
     pub(crate) fn round_trip_share_of_holds(&self) -> f64 {
         let mut sums = (0, 0);
-        for half in &self.halves {
-            let Some(held) = half.holds.as_deref() else { continue };
+        for (end, half) in self.halves.iter().enumerate() {
+            let Some(held) = &self.holds(end) else { continue };
             // A hold is measured from the data to its ACK at the capture point: the receiver's part of the path.
             // Without a base round trip even the shortest of them may be a delayed ACK.
             let part = self.base_round_trip().map_or(0, |_| half.part_or_zero());
@@ -117,14 +122,6 @@ impl Connection {
         }
         let (within, all) = sums;
         if all == 0 { 1.0 } else { within as f64 / all as f64 }
-    }
-
-    /// Shortest round trip of the whole path, ns; `None` where it was not measured beyond doubt: without a
-    /// handshake, the shortest time to an ACK may be a delayed ACK's.
-    pub fn base_round_trip(&self) -> Option<i64> {
-        let [a, b] = [self.halves[0].part, self.halves[1].part];
-        let sure = |part| self.established != NEVER || part < TRUSTED_PART;
-        (a != UNKNOWN && b != UNKNOWN && sure(a) && sure(b)).then(|| a + b)
     }
 
     /// Takes packet `number`, sent by `from` at `time`, and publishes what it shows.
@@ -138,7 +135,8 @@ impl Connection {
         facts: &mut impl Facts,
     ) {
         let single = tcp.payload_len <= self.halves[from].full_size();
-        self.halves[from].idents.take(packet.ip_id, single);
+        let half = &mut self.halves[from];
+        half.idents.take(packet.ip_id, single, time - half.sent_at);
         self.handle(packet.number, time, tcp, from, facts);
     }
 
@@ -256,14 +254,6 @@ impl Connection {
         }
     }
 
-    /// The round trip between the capture point and `end`, as far as it may be used to tell what a segment of
-    /// `end` reacted to. Without a handshake the shortest reaction seen may itself be a delayed ACK.
-    #[inline]
-    pub(crate) fn reaction_part(&self, end: End) -> i64 {
-        let part = self.halves[1 - end].part_or_zero();
-        if self.established != NEVER || part < TRUSTED_PART { part } else { 0 }
-    }
-
     /// How much longer than its part of the base round trip an ACK may take before a queue is suspected.
     fn jitter(&self, end: End) -> i64 {
         RELEASE_TOLERANCE + self.halves[end].part_or_zero() / JITTER_SHARE
@@ -291,6 +281,8 @@ impl Connection {
             return;
         }
         half.segments = half.segments.saturating_add(1);
+        self.hear(tcp.message.as_ref(), from);
+        let half = &mut self.halves[from];
         let stamp = tcp.options.timestamps.map(|stamps| stamps.0);
         if end <= half.next {
             self.handle_old_data((seq, end), stamp, number, from, now, facts);
@@ -300,6 +292,7 @@ impl Connection {
             } else if seq < half.next {
                 half.fill_holes(seq, half.next);
             }
+            half.note_size(tcp, seq == half.next, now - half.sent_at);
             self.handle_new_data(seq, end, number, tcp.payload_len, from, now, facts);
             let half = &mut self.halves[from];
             half.pushed = half.pushed.then(tcp.flags.has(TcpFlags::PSH));
@@ -351,7 +344,9 @@ impl Connection {
             self.turn(from, now, free, facts);
         }
         self.begin_burst(from, now, gap > clocked);
-        self.change_speaker(from);
+        if self.said != Some(Kind::Neither) {
+            self.change_speaker(from);
+        }
         self.record_send(seq, end, number, len, full, from, now);
         facts.take(Fact::Settled { until: self.unresolved_since(now) });
     }
@@ -504,7 +499,9 @@ impl Connection {
         if from == client {
             self.exchanges.note_reaction(now);
         }
-        self.exchanges.spoke(from == client, now, spoken);
+        if self.takes_part(from) {
+            self.exchanges.spoke(from == client, now, spoken);
+        }
         if awaited == Awaited::Perhaps {
             self.exchanges.begin_late();
         }

@@ -1,5 +1,6 @@
 //! Requests and their answers: how long each exchange took.
 
+use tcpwhy_wire::messages::{Kind, Message, Name};
 use tcpwhy_wire::prefetch;
 
 use super::awaited::{DIALOGUE, Late};
@@ -28,6 +29,19 @@ pub(crate) struct Exchanges {
     pub(crate) answered: i64,
     asked: i64,
     state: State,
+    /// What requests are called, where their protocol is known.
+    named: Option<Box<Named>>,
+}
+
+/// The names of requests.
+#[derive(Clone, Copy, Debug)]
+struct Named {
+    /// What the client said last, and what began the present request.
+    said: Message,
+    asked: Option<Message>,
+    /// The one's that took longest, and how long it took, ns.
+    slowest: Name,
+    latency: i64,
 }
 
 /// Where the present exchange stands, and how many there were: for who keeps each of them.
@@ -78,7 +92,7 @@ impl Exchanges {
     /// A side spoke.
     pub(crate) fn spoke(&mut self, is_client: bool, now: i64, spoken: Spoken) {
         match (self.state, is_client) {
-            (State::Quiet, true) => (self.state, self.asked) = (State::Asked, now),
+            (State::Quiet, true) => self.ask(now),
             (State::Asked, false) => {
                 if self.number() > 0 {
                     self.keep_pace(now, Some(now - self.asked));
@@ -95,10 +109,31 @@ impl Exchanges {
             }
             (State::Answering, true) => {
                 self.count();
-                (self.state, self.asked) = (State::Asked, now);
+                self.ask(now);
             }
             (State::Quiet, false) | (State::Asked, true) => {}
         }
+    }
+
+    /// The client says this.
+    pub(crate) fn name(&mut self, message: &Message) {
+        match &mut self.named {
+            Some(named) => named.said = *message,
+            None => {
+                let slowest = Name::default();
+                self.named = Some(Box::new(Named { said: *message, asked: None, slowest, latency: -1 }));
+            }
+        }
+    }
+
+    /// What the request is called that took longest, where its protocol is known.
+    pub(crate) fn slowest(&self) -> Option<Name> {
+        self.named.as_deref().filter(|named| named.latency >= 0).map(|named| named.slowest)
+    }
+
+    /// Whether content tells that the client wants an answer.
+    pub(crate) fn has_asked_plainly(&self) -> bool {
+        self.named.as_deref().is_some_and(|named| named.asked.is_some_and(|asked| asked.kind == Kind::Asks))
     }
 
     /// The client has not spoken yet.
@@ -126,6 +161,14 @@ impl Exchanges {
         let is_soon = now - self.answered <= DIALOGUE;
         if let Some(pace) = &mut self.pace {
             if is_soon { pace.late.confirm() } else { pace.late.leave_open() }
+        }
+    }
+
+    /// A request begins.
+    fn ask(&mut self, now: i64) {
+        (self.state, self.asked) = (State::Asked, now);
+        if let Some(named) = &mut self.named {
+            named.asked = Some(named.said);
         }
     }
 
@@ -180,6 +223,12 @@ impl Exchanges {
     fn count(&mut self) {
         let latency = self.answered - self.asked;
         self.latency.get_or_insert_default().add(latency);
+        if let Some(named) = &mut self.named
+            && let Some(asked) = named.asked
+            && latency > named.latency
+        {
+            (named.slowest, named.latency) = (asked.name, latency);
+        }
     }
 
     /// Where the present one stands.

@@ -12,6 +12,8 @@ pub enum Cause {
     /// A small segment was held until all in flight was ACKed. How much of it is the receiver's delayed ACK
     /// is known only at the end, with the shortest round trip of all.
     NagleHold,
+    /// The same, perhaps: whether it was held only the whole connection can tell.
+    MaybeHeld,
     /// A corked tail left when the cork's timer ran out.
     CorkTimeout,
     /// The receiver held an ACK that a full congestion window was waiting for.

@@ -41,6 +41,29 @@ impl Quantiles {
         self.recent.push(bucket_of(other));
     }
 
+    /// These and others.
+    pub(crate) fn with(self, other: &Self) -> Self {
+        let mut all = self.all();
+        for (bucket, count) in other.all() {
+            match all.binary_search_by_key(&bucket, |entry| entry.0) {
+                Ok(at) => all[at].1 = all[at].1.saturating_add(count),
+                Err(at) => all.insert(at, (bucket, count)),
+            }
+        }
+        // The longest one is kept apart.
+        if let Some(last) = all.last_mut() {
+            last.1 -= 1;
+        }
+        all.retain(|entry| entry.1 > 0);
+        Self {
+            recent: Vec::new(),
+            buckets: all.into_boxed_slice(),
+            count: self.count + other.count,
+            sum: self.sum.saturating_add(other.sum),
+            max: self.max.max(other.max),
+        }
+    }
+
     /// All buckets with their counts, sorted.
     fn all(&self) -> Vec<(u16, u32)> {
         self.sorted((self.count > 0).then(|| bucket_of(self.max)))
@@ -153,6 +176,16 @@ mod tests {
             assert!(off < 0.01, "{q}: {}", quantiles.quantile(q));
         }
         assert_eq!(quantiles.between(40 * MS, 60 * MS), 21);
+    }
+
+    #[test]
+    fn two_histograms_make_one() {
+        let (mut some, mut others) = (Quantiles::default(), Quantiles::default());
+        (1..=60).for_each(|ms| some.add(ms * MS));
+        (61..=100).for_each(|ms| others.add(ms * MS));
+        let both = some.with(&others);
+        assert_eq!((both.count(), both.max(), both.between(0, 200 * MS)), (100, 100 * MS, 100));
+        assert_eq!(Quantiles::default().with(&Quantiles::default()).count(), 0);
     }
 
     #[test]

@@ -84,6 +84,8 @@ impl Ledger {
         let (slot, rank) = match wait.cause {
             Cause::Handshake => (Slot::Handshake, Rank::Blocked),
             Cause::NagleHold => (Slot::Hold, Rank::Blocked),
+            Cause::MaybeHeld if wait.end == 0 => (Slot::Maybe0, Rank::Blocked),
+            Cause::MaybeHeld => (Slot::Maybe1, Rank::Blocked),
             Cause::CorkTimeout if wait.end == 0 => (Slot::Cork0, Rank::Blocked),
             Cause::CorkTimeout => (Slot::Cork1, Rank::Blocked),
             Cause::DelayedAck => (Slot::DelayedAck, Rank::Blocked),
@@ -157,14 +159,20 @@ impl Ledger {
             Ended::ByTick => Line::Nagle,
             _ => app(end),
         };
+        let held = || Meaning {
+            line: Line::Nagle,
+            rest: Line::DelayedAck,
+            share: connection.round_trip_share_of_holds(),
+        };
         let line = match slot {
             Slot::Travel0 => return journey(app(0)),
             Slot::Travel1 => return journey(app(1)),
             Slot::TravelIdle => return journey(Line::Idle),
-            Slot::Hold => {
-                let share = connection.round_trip_share_of_holds();
-                return Meaning { line: Line::Nagle, rest: Line::DelayedAck, share };
-            }
+            Slot::Hold => return held(),
+            Slot::Maybe0 if connection.were_held(0) => return held(),
+            Slot::Maybe1 if connection.were_held(1) => return held(),
+            Slot::Maybe0 => app(0),
+            Slot::Maybe1 => app(1),
             Slot::App0 => app(0),
             Slot::App1 => app(1),
             Slot::Idle => Line::Idle,
@@ -193,6 +201,16 @@ impl Ledger {
         match self.tallies.get(Cause::CorkTimeout, end) {
             Some(tally) if tally.count >= CORK_SHARE * others => tally.ended(connection.is_near(end)),
             _ => Ended::AnyTime,
+        }
+    }
+
+    /// All holds of `end`, also those of which only the whole connection tells that they were.
+    pub(crate) fn holds(&self, connection: &Connection, end: End) -> Option<Tally> {
+        let sure = self.tallies.get(Cause::NagleHold, end);
+        let later = self.tallies.get(Cause::MaybeHeld, end).filter(|_| connection.were_held(end));
+        match (sure, later) {
+            (Some(sure), Some(later)) => Some(sure.clone().with(later)),
+            (sure, later) => sure.or(later).cloned(),
         }
     }
 

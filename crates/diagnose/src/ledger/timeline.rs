@@ -5,10 +5,10 @@
 
 use super::bookings::Recorder;
 
-/// Where time is booked while a connection is being read. Finer than the report's lines in three places that
+/// Where time is booked while a connection is being read. Finer than the report's lines in four places that
 /// only the whole connection can decide: who spoke after a journey (its part beyond the true base round trip
-/// was that program's), how much of a hold was the receiver's delayed ACK, and whether an answer after 200 ms
-/// was corked.
+/// was that program's), how much of a hold was the receiver's delayed ACK, whether what followed a late ACK had
+/// been held at all, and whether an answer after 200 ms was corked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Slot {
@@ -16,17 +16,12 @@ pub(crate) enum Slot {
     App0,
     App1,
     Idle,
-    /// What a server said long after it was spoken to: an answer or a notice.
-    Late,
     Travel0,
     Travel1,
     /// Travel before what nobody waited for.
     TravelIdle,
     Queueing,
     Hold,
-    Nagle,
-    Cork0,
-    Cork1,
     DelayedAck,
     Cwnd,
     Rwnd,
@@ -34,6 +29,13 @@ pub(crate) enum Slot {
     Rto,
     Transfer,
     Unexplained,
+    /// From here on the rare ones. What a server said long after it was spoken to: an answer or a notice.
+    Late,
+    Maybe0,
+    Maybe1,
+    Nagle,
+    Cork0,
+    Cork1,
 }
 
 impl Slot {
@@ -45,7 +47,11 @@ impl Slot {
 }
 
 /// Number of slots.
-pub(crate) const SLOTS: usize = Slot::Unexplained as usize + 1;
+pub(crate) const SLOTS: usize = COMMON + RARE;
+/// Number of those that many connections have time on.
+const COMMON: usize = Slot::Unexplained as usize + 1;
+/// Number of the others.
+const RARE: usize = Slot::Cork1 as usize + 1 - COMMON;
 
 impl Slot {
     /// Every slot.
@@ -54,15 +60,11 @@ impl Slot {
         Self::App0,
         Self::App1,
         Self::Idle,
-        Self::Late,
         Self::Travel0,
         Self::Travel1,
         Self::TravelIdle,
         Self::Queueing,
         Self::Hold,
-        Self::Nagle,
-        Self::Cork0,
-        Self::Cork1,
         Self::DelayedAck,
         Self::Cwnd,
         Self::Rwnd,
@@ -70,11 +72,20 @@ impl Slot {
         Self::Rto,
         Self::Transfer,
         Self::Unexplained,
+        Self::Late,
+        Self::Maybe0,
+        Self::Maybe1,
+        Self::Nagle,
+        Self::Cork0,
+        Self::Cork1,
     ];
 
     /// Whether each stretch of it is divided between two lines in the end.
     pub(crate) fn is_divided(self) -> bool {
-        matches!(self, Self::Hold | Self::Travel0 | Self::Travel1 | Self::TravelIdle)
+        matches!(
+            self,
+            Self::Hold | Self::Maybe0 | Self::Maybe1 | Self::Travel0 | Self::Travel1 | Self::TravelIdle
+        )
     }
 }
 
@@ -154,6 +165,28 @@ impl Claims {
     }
 }
 
+/// ns on each slot. The rare ones are kept apart, so that most connections pay for a pointer only.
+#[derive(Clone, Debug, Default)]
+struct Booked {
+    common: [i64; COMMON],
+    rare: Option<Box<[i64; RARE]>>,
+}
+
+impl Booked {
+    fn on(&self, slot: Slot) -> i64 {
+        let rare = || self.rare.as_ref().map_or(0, |rare| rare[slot as usize - COMMON]);
+        self.common.get(slot as usize).copied().unwrap_or_else(rare)
+    }
+
+    #[inline]
+    fn on_mut(&mut self, slot: Slot) -> &mut i64 {
+        match slot as usize {
+            common if common < COMMON => &mut self.common[common],
+            rare => &mut self.rare.get_or_insert_default()[rare - COMMON],
+        }
+    }
+}
+
 /// One connection's booked time and its undecided claims.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
@@ -162,7 +195,7 @@ pub(crate) struct Timeline {
     /// The latest instant known to have passed. Claims may reach beyond it (what is still travelling), bookings never: the
     /// connection may end before.
     present: i64,
-    booked: [i64; SLOTS],
+    booked: Booked,
     claims: Claims,
     /// Keeps what is booked, where somebody asked for it.
     recorder: Option<Box<Recorder>>,
@@ -171,7 +204,8 @@ pub(crate) struct Timeline {
 impl Timeline {
     /// A timeline that begins at `first`.
     pub(crate) fn new(first: i64) -> Self {
-        Self { frontier: first, present: first, booked: [0; SLOTS], claims: Claims::none(), recorder: None }
+        let (booked, claims) = (Booked::default(), Claims::none());
+        Self { frontier: first, present: first, booked, claims, recorder: None }
     }
 
     /// Keeps the intervals that are booked from now on, `most` of them as they are.
@@ -186,7 +220,7 @@ impl Timeline {
 
     /// ns booked on a slot.
     pub(crate) fn booked(&self, slot: Slot) -> i64 {
-        self.booked[slot as usize]
+        self.booked.on(slot)
     }
 
     /// This instant has passed.
@@ -248,7 +282,7 @@ impl Timeline {
     /// Moves the frontier: the one place where time is booked.
     #[inline]
     fn book(&mut self, slot: Slot, whose: u8, until: i64) {
-        self.booked[slot as usize] += until - self.frontier;
+        *self.booked.on_mut(slot) += until - self.frontier;
         if let Some(recorder) = &mut self.recorder {
             recorder.take(slot, whose, self.frontier, until);
         }
@@ -407,8 +441,9 @@ mod tests {
                 }
             }
             timeline.book_until(2_000);
-            prop_assert_eq!(timeline.booked.iter().sum::<i64>(), 2_000);
-            prop_assert!(timeline.booked.iter().all(|booked| *booked >= 0));
+            let booked = Slot::ALL.map(|slot| timeline.booked(slot));
+            prop_assert_eq!(booked.iter().sum::<i64>(), 2_000);
+            prop_assert!(booked.iter().all(|booked| *booked >= 0));
         }
 
         #[test]
@@ -423,7 +458,8 @@ mod tests {
                 prop_assert!(timeline.frontier <= present);
             }
             timeline.book_until(present);
-            prop_assert_eq!(timeline.booked.iter().sum::<i64>(), present);
+            let booked = Slot::ALL.map(|slot| timeline.booked(slot));
+            prop_assert_eq!(booked.iter().sum::<i64>(), present);
         }
     }
 }

@@ -148,6 +148,11 @@ pub(crate) fn exchange_figures(exchanges: &Exchanges) -> Vec<String> {
             format!("max {}", number::duration(exchanges.max_ms.0)),
         ]
     };
+    if let Some(slowest) = &exchanges.slowest
+        && let [.., longest] = items.as_mut_slice()
+    {
+        longest.push_str(&format!(" ({})", plain(slowest)));
+    }
     let total = exchanges.ledger_ms.total();
     let shares: Vec<String> = ledger::booked(&exchanges.ledger_ms)
         .iter()

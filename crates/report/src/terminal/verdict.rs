@@ -15,7 +15,7 @@ use crate::plain::plain;
 
 /// Rules that find the time in a program: TCP only carried the silence.
 const PROGRAMS: [&str; 2] = ["slow-server", "slow-client"];
-/// Fewer packets than this without a handshake or a fault show nothing: two exchanges and their ACKs.
+/// Fewer packets than this without a fault show nothing: two exchanges and their ACKs, or one and the handshake.
 const TOO_FEW_PACKETS: u64 = 8;
 /// Below this confidence the verdict says that it is not sure.
 const DOUBT: f64 = 0.7;
@@ -29,6 +29,22 @@ const WORTH_A_VERDICT_MS: f64 = 500.0;
 const MOSTLY: f64 = 0.5;
 /// A finding that has this share of the longest wait's line has told of it.
 const TOLD: f64 = 0.5;
+
+/// What a verdict says at a glance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sign {
+    /// Time is being lost.
+    Problem,
+    /// Nothing is broken, and something could be better.
+    Advice,
+    /// Something is worth knowing.
+    Note,
+    /// Nothing is wrong.
+    Good,
+    /// Too little to judge.
+    Unclear,
+}
 
 /// What to say first.
 pub(super) struct Verdict {
@@ -75,6 +91,17 @@ impl Verdict {
     /// What is in bold, and what comes after it.
     pub(super) fn parts(self) -> (String, String) {
         (self.head, self.detail)
+    }
+
+    /// What its sign means.
+    pub(super) fn sign(&self) -> Sign {
+        match self.sign.0 {
+            "✖" => Sign::Problem,
+            "▲" => Sign::Advice,
+            "○" => Sign::Note,
+            "✔" => Sign::Good,
+            _ => Sign::Unclear,
+        }
     }
 
     /// The connection it is about.
@@ -293,9 +320,9 @@ fn quiet_verdict(survey: &Survey) -> Verdict {
     if survey.connections == 0 {
         return Verdict::plain(unclear, "There is no TCP or UDP traffic in this capture.".to_owned());
     }
-    if survey.packets < TOO_FEW_PACKETS && !survey.has_handshake && ledger.lost() <= 0.0 {
+    if survey.packets < TOO_FEW_PACKETS && ledger.lost() <= 0.0 {
         let packets = number::plural(survey.packets, "packet");
-        let handshake = if survey.has_tcp { ", no handshake" } else { "" };
+        let handshake = if survey.has_tcp && !survey.has_handshake { ", no handshake" } else { "" };
         return Verdict::plain(unclear, format!("Too little to judge: {packets}{handshake}, no stall."));
     }
     let most_lost = ledger::booked(ledger).into_iter().find(|(line, _)| line.is_lost());
@@ -317,7 +344,17 @@ fn quiet_verdict(survey: &Survey) -> Verdict {
             about: Some((advice.rule, advice.worst.connection, true)),
         };
     }
+    if let Some(lack) = survey.rules.iter().find(|total| lacks_packets(total)) {
+        let head = "No fault is found, but the capture does not show all.".to_owned();
+        let about = Some((lack.rule, lack.worst.connection, true));
+        return Verdict { sign: unclear, head, detail: sentence(&plain(&lack.worst.summary)), about };
+    }
     Verdict { detail: calm(survey), ..Verdict::plain(good, "Nothing is wrong.".to_owned()) }
+}
+
+/// Whether a finding says that packets are missing, or their times: then what was not found may still be there.
+fn lacks_packets(total: &RuleTotal) -> bool {
+    ["capture-gap", "clock-step", "one-sided-capture"].contains(&total.rule)
 }
 
 /// A ledger line that no rule speaks for is shown as that line.

@@ -2,7 +2,8 @@
 
 use super::{Kind, Message, Name, Protocol, Segment};
 
-/// Methods of RFC 9110, of PATCH (RFC 5789), WebDAV (RFC 4918, 3253, 3744, 5323), and what media players and UPnP send.
+/// Methods of RFC 9110, `PATCH` (RFC 5789), those for folders on the web (RFC 3253, 3744, 4918, 5323), of media
+/// players, and of devices that announce themselves.
 const METHODS: [&str; 27] = [
     "GET",
     "POST",

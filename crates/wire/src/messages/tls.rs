@@ -32,6 +32,11 @@ const LONGEST_ALERT: u32 = 96;
 /// one byte for the type and 16 of checksum.
 const FINISHED: [u32; 2] = [4 + 32 + 1 + 16, 4 + 48 + 1 + 16];
 
+/// Encrypted data with one frame of HTTP/2 that is 9, 13 or 17 bytes long (settings' acknowledgment; window update or
+/// reset; ping or farewell): under TLS 1.3 with a byte of type and 16 of checksum, under TLS 1.2 with a nonce of 8 and
+/// the checksum (RFC 5288).
+const HTTP2_CONTROL: [u32; 6] = [9 + 17, 13 + 17, 17 + 17, 9 + 24, 13 + 24, 17 + 24];
+
 /// Records of one segment that are looked at. A flight of TLS 1.2 has eight messages at most.
 const RECORDS: usize = 8;
 
@@ -58,7 +63,8 @@ pub(super) fn read(segment: Segment<'_>) -> Option<Message> {
         }
     }
     let (kind, name) = flight.says()?;
-    Some(Message::new(Protocol::Tls, kind, Name::new(name)).with_len_of(segment, Some(at)))
+    let message = Message::new(Protocol::Tls, kind, Name::new(name)).with_len_of(segment, Some(at));
+    Some(Message { may_be_control: flight.is_control(), ..message })
 }
 
 /// Whether the few bytes stored of a header are none or a header's.
@@ -126,8 +132,9 @@ fn handshake(body: Segment<'_>, len: u32) -> What {
         // It may be longer than a record.
         11 if inner < 1 << 17 => What::Certificate,
         16 if fits => What::ClientKeys,
-        // Asks to begin anew, and the end of the server's flight: both are empty.
-        0 | 14 if inner == 0 => What::MoreOfHandshake,
+        // Asks to begin anew, and the end of the server's flight: both are empty and, first, alone. An encrypted message
+        // may begin with eight zeros, its number.
+        0 | 14 if inner == 0 && len == 4 => What::MoreOfHandshake,
         12 | 13 | 15 | 22 if fits => What::MoreOfHandshake,
         _ => What::Hidden,
     }
@@ -143,13 +150,20 @@ struct Flight {
     has_more: bool,
     has_ticket: bool,
     has_cipher_change: bool,
+    /// Whether one of them cannot be a frame of HTTP/2 that asks and answers nothing.
+    has_other: bool,
     /// Whether more follows that was not stored.
     is_cut: bool,
 }
 
 impl Flight {
     fn add(&mut self, record: &Record) {
-        match (record.what, self.first) {
+        let is_handshake =
+            !matches!(record.what, What::CipherChange | What::Alert | What::Heartbeat | What::Data);
+        // Nothing is in the clear after it.
+        let what = if is_handshake && self.has_cipher_change { What::Hidden } else { record.what };
+        self.has_other |= what != What::Data || !HTTP2_CONTROL.contains(&(record.len - HEADER));
+        match (what, self.first) {
             (What::CipherChange, None) => self.has_cipher_change = true,
             (What::Ticket, None) => self.has_ticket = true,
             (what, None) => (self.first, self.first_len) = (Some(what), record.len),
@@ -176,6 +190,10 @@ impl Flight {
             None if self.has_cipher_change => (Kind::Neither, "TLS cipher change"),
             None => return None,
         })
+    }
+
+    fn is_control(&self) -> bool {
+        !self.has_other && !self.is_cut
     }
 
     /// Whether the data is a client's Finished under TLS 1.3 and nothing more: it comes after a change of cipher that

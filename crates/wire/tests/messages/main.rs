@@ -1,8 +1,17 @@
 //! Payloads built by hand, whole and cut, against what they say; and bytes that say nothing.
 
+mod dns;
 mod hostile;
 mod http1;
+mod http2;
+mod lines;
+mod modbus;
+mod mysql;
+mod postgres;
+mod redis;
+mod ssh;
 mod tls;
+mod tpkt;
 
 use tcpwhy_wire::messages::{Kind, Message, Name, Protocol, recognise};
 
@@ -56,7 +65,7 @@ fn a_message_adds_little_to_a_packet() {
 }
 
 /// How messages begin that are known, for bytes after them that make no sense.
-const STARTS: [&[u8]; 7] = [
+const STARTS: [&[u8]; 24] = [
     b"",
     b"GET /",
     b"POST http://a@",
@@ -64,4 +73,21 @@ const STARTS: [&[u8]; 7] = [
     b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
     b"\x17\x03\x03\x00\x30",
     b"\x14\x03\x03\x00\x01\x01",
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    b"\x00\x00\x05\x01\x04\x00\x00\x00\x01",
+    b"*2\r\n$3\r\nGET\r\n",
+    b"*3\r\n$",
+    b"$4294967295\r\n",
+    b"+",
+    b"Q\0\0\0\x20SELECT ",
+    b"D\0\0\0\x20",
+    b"\x20\0\0\0\x03SELECT ",
+    b"\x01\0\0\x01\x01\x1e\0\0\x02\x03def",
+    b"\0\x1d\xbe\xef\x01\0\0\x01\0\0\0\0\0\0\x07example",
+    b"\0\x01\0\0\0\x06\x01",
+    b"\x03\0\0\x1f\x02\xf0\x80",
+    b"SSH-2.0-",
+    b"220 ",
+    b"a1 LOGIN ",
+    b"* ",
 ];

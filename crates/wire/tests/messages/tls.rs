@@ -138,3 +138,30 @@ fn encrypted_handshakes_are_not_read() {
     let noise = [&[1, 0, 0, 30, 9, 9][..], &[0x33; 60]].concat();
     assert_eq!(flight(&[record(22, &noise)]), (Kind::Either, "TLS handshake".to_owned()));
 }
+
+/// A nonce of zeros stands before the first encrypted message, and looks like an empty one in the clear.
+#[test]
+fn a_nonce_of_zeros_is_no_message() {
+    let finished = record(22, &[&[0; 8][..], &[0x9c; 32]].concat());
+    let handshake = (Kind::Either, "TLS handshake".to_owned());
+    assert_eq!(flight(&[cipher_change(), finished.clone()]), handshake);
+    assert_eq!(flight(&[finished]), handshake);
+    // An empty one is alone.
+    assert_eq!(flight(&[clear(0, 0)]).0, Kind::Continues);
+}
+
+#[test]
+fn control_frames_of_http2_are_told_by_their_length() {
+    let may_be = |records: &[Vec<u8>]| {
+        let bytes = records.concat();
+        recognise(&bytes, bytes.len() as u32).expect("known").may_be_http2_control()
+    };
+    for len in [26, 30, 34, 33, 37, 41] {
+        assert!(may_be(&[hidden(23, len)]), "{len}");
+    }
+    assert!(may_be(&[hidden(23, 26), hidden(23, 30)]));
+    assert!(!may_be(&[hidden(23, 26), hidden(23, 100)]));
+    assert!(!may_be(&[hidden(23, 27)]));
+    assert!(!may_be(&[hidden(21, 26)]));
+    assert!(!may_be(&[cipher_change(), hidden(23, 34)]));
+}
