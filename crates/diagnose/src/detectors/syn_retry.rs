@@ -77,6 +77,8 @@ enum Lost {
     Unanswered,
     /// It arrived, and its answer was lost or late.
     Answer,
+    /// The same: the answer passed the capture.
+    AnswerBeyond,
     /// It left no trace at the server: lost, or dropped from a full listen queue.
     Syn,
     /// The SYN-ACK, or the ACK that answers it.
@@ -90,6 +92,9 @@ fn lost(subject: &Subject<'_>, end: End) -> Lost {
         return Lost::SynAck;
     }
     let trouble = subject.half(end).trouble.as_ref();
+    if trouble.is_some_and(|trouble| trouble.syn.was_answered) {
+        return Lost::AnswerBeyond;
+    }
     match trouble.and_then(|trouble| trouble.syn.answered()) {
         _ if subject.half(1 - end).packets == 0 => Lost::Unanswered,
         _ if subject.vantage() == Vantage::Server => Lost::Ignored,
@@ -110,7 +115,7 @@ fn finding(subject: &Subject<'_>, end: End, tally: &Tally) -> Finding {
             _ => Blame { side: Blamed::Network, address: None },
         },
         confidence: match lost {
-            Lost::Ignored | Lost::Answer => CONFIDENCE_SURE,
+            Lost::Ignored | Lost::Answer | Lost::AnswerBeyond => CONFIDENCE_SURE,
             _ => CONFIDENCE,
         },
         summary: format!(
@@ -145,6 +150,9 @@ fn reason(subject: &Subject<'_>, lost: Lost, server: End) -> String {
              answer was lost, or came late."
         )
         .replacen("the server", "The server", 1),
+        Lost::AnswerBeyond => "The answer had passed the capture: it was lost, or came late, on its way from there to the \
+                               client."
+            .to_owned(),
         Lost::Syn => format!(
             "The answer echoes the timestamp of the last one, so those before left no trace at {who}: they were lost on \
              the way there, or its listen queue was full."
@@ -217,7 +225,7 @@ fn fixes(subject: &Subject<'_>, server: End, lost: Lost) -> Vec<Fix> {
     };
     match lost {
         Lost::Ignored => vec![queue, keep],
-        Lost::Answer | Lost::SynAck => vec![path, keep],
+        Lost::Answer | Lost::AnswerBeyond | Lost::SynAck => vec![path, keep],
         _ => vec![path, queue, keep],
     }
 }

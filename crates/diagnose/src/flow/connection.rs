@@ -31,6 +31,9 @@ const BACK_TO_BACK: i64 = 1_000_000;
 const CLOCKED_SHARE: i64 = 4;
 /// …and never further apart than two full segments on a 112 kbit/s line: longer gaps are waits. ns.
 const CLOCKED_MOST: i64 = 250_000_000;
+/// The bit of `last_speaker` for a packet with which nobody spoke.
+const PROBE: u8 = 2;
+
 /// One TCP connection.
 #[derive(Clone, Debug)]
 pub struct Connection {
@@ -63,10 +66,8 @@ pub struct Connection {
     pub(crate) rare: Option<Box<Rare>>,
     /// What it has in common with another connection.
     pub(crate) twin: Twin,
-    /// By whom data was last sent: an [`End`], in one byte.
+    /// By whom data was last sent: an [`End`], in one byte; and whether the last packet was a [`PROBE`].
     last_speaker: u8,
-    /// The last packet was a keep-alive, a probe of a closed window, or the answer to one: nobody has spoken with it.
-    pub(crate) was_probe: bool,
     /// What the present segment says, where its protocol is known.
     pub(crate) said: Option<Kind>,
 }
@@ -95,7 +96,6 @@ impl Connection {
             rare: None,
             twin: Twin::default(),
             last_speaker: 0,
-            was_probe: false,
             said: None,
         }
     }
@@ -146,7 +146,7 @@ impl Connection {
     fn handle(&mut self, number: u64, time: i64, tcp: &Tcp, from: End, facts: &mut impl Facts) {
         // Clocks of several processors differ by microseconds; time that runs backwards would be booked twice.
         let now = time.max(self.last);
-        if !self.was_probe {
+        if !self.was_probe() {
             self.previous = self.last;
         }
         self.last = now;
@@ -155,7 +155,7 @@ impl Connection {
             return self.handle_syn(number, tcp, from, now, facts);
         }
         if tcp.flags.has(TcpFlags::RST) {
-            self.was_probe = false;
+            self.set_probe(false);
             return self.handle_reset(from, now, facts);
         }
         if tcp.flags.0 & (TcpFlags::ECE | TcpFlags::CWR) != 0 {
@@ -172,10 +172,10 @@ impl Connection {
             self.halves[from].pure_acks += 1;
             self.halves[from].start(tcp.seq);
             let has_moved = self.halves[1 - from].freed_at == now;
-            self.was_probe &= !has_moved;
-            self.was_probe |= self.note_empty_probe(tcp, from);
+            let is_probe = self.note_empty_probe(tcp, from) || self.was_probe() && !has_moved;
+            self.set_probe(is_probe);
         } else {
-            self.was_probe = false;
+            self.set_probe(false);
             self.handle_data(number, tcp, from, now, facts);
             self.forget_missing(tcp, from);
         }
@@ -203,7 +203,7 @@ impl Connection {
         facts: &mut impl Facts,
     ) {
         if self.established == NEVER && self.syn_ack_at != NEVER && Some(from) == self.client() {
-            self.finish_handshake(number, now, facts);
+            self.finish_handshake(number, tcp, now, facts);
         }
         let gap_most = self.clocked_gap(1 - from);
         let sender = &mut self.halves[1 - from];
@@ -380,14 +380,25 @@ impl Connection {
     /// By whom data was last sent.
     #[inline]
     pub(crate) fn last_spoke(&self) -> End {
-        End::from(self.last_speaker)
+        End::from(self.last_speaker & !PROBE)
+    }
+
+    /// Whether the last packet was a keep-alive, a probe of a closed window, or the answer to one: nobody has spoken with it.
+    #[inline]
+    pub(crate) fn was_probe(&self) -> bool {
+        self.last_speaker & PROBE != 0
+    }
+
+    #[inline]
+    pub(crate) fn set_probe(&mut self, is_probe: bool) {
+        self.last_speaker = self.last_speaker & !PROBE | if is_probe { PROBE } else { 0 };
     }
 
     #[inline]
     pub(crate) fn change_speaker(&mut self, from: End) {
         if self.last_spoke() != from {
             self.halves[1 - from].run = 0;
-            self.last_speaker = from as u8;
+            self.last_speaker = self.last_speaker & PROBE | from as u8;
         }
     }
 

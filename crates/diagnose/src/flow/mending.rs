@@ -76,7 +76,8 @@ impl Connection {
         acked: Acked,
         facts: &mut impl Facts,
     ) {
-        let is_echo = acked.bytes == 0 && tcp.options.sack.as_slice().is_empty() && self.is_echo(end, now);
+        let is_bare = tcp.payload_len == 0 && tcp.options.sack.as_slice().is_empty();
+        let is_echo = acked.bytes == 0 && is_bare && self.is_echo(end, now);
         let half = &mut self.halves[end];
         let (ack, dup_acks, is_repairing) = (half.acked, half.dup_acks, half.is_repairing());
         let Some(trouble) = half.trouble.as_deref_mut() else { return };
@@ -116,10 +117,10 @@ impl Connection {
         let Some(trouble) = half.trouble.as_deref().filter(|trouble| trouble.copies > 0) else { return false };
         // A copy takes no longer than what was ACKed after it.
         let began = if trouble.quiet_since == NEVER { trouble.recover_from } else { trouble.quiet_since };
-        let is_in_time = now - trouble.repaired_at <= ECHO_TIMES * (trouble.recovered_at - began);
+        let is_in_time = now - trouble.repaired_at <= (trouble.recovered_at - began).saturating_mul(ECHO_TIMES);
         let is_window_update = half.freed_at == now;
         let is_alone = half.in_flight() <= u64::from(half.sent_len);
-        is_in_time && is_alone && !is_window_update && !half.is_repairing() && !self.was_probe
+        is_in_time && is_alone && !is_window_update && !half.is_repairing() && !self.was_probe()
     }
 
     /// Such an answer has come, in packet `number`.

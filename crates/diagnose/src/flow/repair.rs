@@ -342,8 +342,9 @@ impl Connection {
         repair.count_tail();
         repair.recover_from = until;
         // A probe whose answer tells of more than the tail has no more to do with what follows: ACKs repair that.
-        let is_probes = repair.tail == Some(Tail::Probe);
-        repair.is_timed |= !is_probes || repair.repaired_number <= repair.quiet_end;
+        // One with new data has sent nothing again: the tail comes behind it.
+        let is_tail_again = repair.tail == Some(Tail::Probe) && repair.quiet_end != repair.probe_number;
+        repair.is_timed |= !is_tail_again || repair.repaired_number <= repair.quiet_end;
     }
 
     /// Books a repair that the capture's end cuts off. What was never mended may have been more than a tail.
@@ -363,9 +364,10 @@ impl Connection {
     pub(crate) fn publish_cut_off(&mut self, end: End, now: i64, facts: &mut impl Facts) {
         let half = &self.halves[end];
         let (acked, dup_acks) = (half.acked, half.dup_acks);
+        let latest_ack = LATEST_PURE_ACK + self.reaction_most(end);
         let hole = half.trouble.as_deref().and_then(|trouble| {
             let is_told = dup_acks > 0 || trouble.is_told_beyond(acked);
-            trouble.holes.since().filter(|_| is_told)
+            trouble.holes.since().filter(|opened| is_told || now - opened >= latest_ack)
         });
         let is_silent = now - self.previous >= TIMER_SILENCE + self.reaction_most(end);
         if half.is_repairing() && is_silent {
@@ -414,14 +416,14 @@ impl Connection {
             return self.extend_silence(end, now, facts);
         }
         self.publish_unseen_silence(end, (opened, now), number, facts);
-        let Some(trouble) = self.halves[end].trouble.as_deref_mut() else { return };
-        trouble.retransmitted = trouble.retransmitted.saturating_add(1);
-        trouble.recovered_at = now;
+        if let Some(trouble) = &mut self.halves[end].trouble {
+            trouble.recovered_at = now;
+        }
     }
 
     /// Books a timer's silence, from the last packet on, and before it the time since the loss was known.
     fn publish_unseen_silence(
-        &self,
+        &mut self,
         end: End,
         (opened, now): (i64, i64),
         number: u64,
@@ -435,6 +437,9 @@ impl Connection {
             facts.take(Fact::Wait(Wait::new(Cause::Recovery, end, (since, previous), packets)));
         }
         facts.take(Fact::Wait(Wait::new(Cause::Timeout, end, (previous, now), packets)));
+        if let Some(trouble) = &mut self.halves[end].trouble {
+            trouble.unseen_repairs = trouble.unseen_repairs.saturating_add(1);
+        }
     }
 
     /// Identifications that are missing show something of the next data of `from` only as long as no data but needless copies
@@ -443,7 +448,7 @@ impl Connection {
         self.halves[1 - from].idents.missing = 0;
         let half = &mut self.halves[from];
         let end = sequence::unwrap(tcp.seq, half.next) + u64::from(tcp.payload_len);
-        if self.was_probe || tcp.payload_len == 0 || end > half.acked {
+        if self.was_probe() || tcp.payload_len == 0 || end > half.acked {
             half.idents.missing = 0;
         }
     }

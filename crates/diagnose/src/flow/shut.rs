@@ -11,7 +11,7 @@ use super::sequence;
 impl Connection {
     /// A keep-alive or a probe of a closed window passes, with its one byte or without. Nobody speaks with it.
     pub(crate) fn note_window_probe(&mut self, end: End) {
-        self.was_probe = true;
+        self.set_probe(true);
         let half = &mut self.halves[end];
         if let Some(trouble) = half.trouble.as_deref_mut().filter(|_| half.zero_window) {
             trouble.shut.probes = trouble.shut.probes.saturating_add(1);

@@ -76,6 +76,8 @@ pub(crate) struct Trouble {
     pub(crate) retransmitted: u32,
     /// Those that had arrived before.
     pub(crate) needless: u32,
+    /// Repairs that the capture does not show: bytes that were missing for as long as a timer takes.
+    pub(crate) unseen_repairs: u16,
     /// Those of them that are counted and whose D-SACK may still come.
     pub(crate) forestalled: u32,
     /// The first ACK of bytes that the capture never showed: which packet, and when; 0 where there is none.
@@ -123,6 +125,8 @@ pub(crate) struct Syn {
     pub(crate) echo: Option<u32>,
     /// How often it was sent again.
     pub(crate) count: u16,
+    /// An answer had passed the capture before.
+    pub(crate) was_answered: bool,
 }
 
 impl Syn {
@@ -191,6 +195,7 @@ impl Default for Trouble {
             sacked: 0,
             retransmitted: 0,
             needless: 0,
+            unseen_repairs: 0,
             forestalled: 0,
             gap_number: 0,
             gap_at: 0,
