@@ -59,12 +59,12 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             confidence: holds.confidence(),
             summary: format!(
                 "Nagle's algorithm on {} held a small segment {} until {} sent its delayed ACK, typically \
-                 {waited} later: {} in all, {} of the connection's life.",
+                 {waited} later: {} in all, {} of the time in which somebody waited.",
                 subject.who(end),
                 super::subject::times(holds.delayed),
                 subject.who(1 - end),
                 human(holds.delayed_cost),
-                percent(holds.delayed_cost, subject.duration()),
+                percent(holds.delayed_cost, subject.waiting()),
             ),
             evidence,
             fixes: fixes(subject, end, &holds),

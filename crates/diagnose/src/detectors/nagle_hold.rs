@@ -19,7 +19,7 @@ rule! {
     /// arrives that covers the small segment before it (captured at the receiver: one round trip after that
     /// ACK). But that ACK came when the path's base round trip let it come (less than 20 ms, or half the round
     /// trip, later). Tails inside a bulk transfer do not count. Reported from 10 ms in all on, and only if that is at
-    /// least 5 % of the time spent in exchanges (1 % of the connection's life where there are none).
+    /// least 5 % of the time spent in exchanges (1 % of the time in which somebody waited where there are none).
     ///
     /// ## What to do
     /// Best, hand the whole message to TCP at once: one `write`, or one `writev`/`sendmsg`, or `MSG_MORE` on
@@ -50,13 +50,13 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             confidence: holds.confidence(),
             summary: format!(
                 "Nagle's algorithm on {} held a small segment {} for one round trip, typically {}, until the \
-                 ACK of the segment before it came: {} in all, {} of the connection's life. Those ACKs came at \
+                 ACK of the segment before it came: {} in all, {} of the time in which somebody waited. Those ACKs came at \
                  once: {} delays nothing.",
                 subject.who(end),
                 times(holds.plain),
                 human(holds.plain_typical),
                 human(holds.plain_cost),
-                percent(holds.plain_cost, subject.duration()),
+                percent(holds.plain_cost, subject.waiting()),
                 subject.who(1 - end),
             ),
             evidence: evidence(subject, &holds),

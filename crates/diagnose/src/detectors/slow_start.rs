@@ -104,10 +104,10 @@ fn first_segments(subject: &Subject<'_>, end: End, rounds: &Rounds) -> u64 {
 fn summary(subject: &Subject<'_>, end: End, tally: &Tally, flights: &Flights) -> String {
     let rounds = &flights.opening;
     let waited = format!(
-        "waited {} for it to open, {} in all, {} of the connection's life",
+        "waited {} for it to open, {} in all, {} of the time in which somebody waited",
         counted(rounds.count, "round trip"),
         human(tally.total),
-        percent(tally.total, subject.duration()),
+        percent(tally.total, subject.waiting()),
     );
     if rounds.times == 0 {
         return format!(

@@ -171,7 +171,7 @@ fn fixes(subject: &Subject<'_>, end: End, round_trip: i64) -> Vec<Fix> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::findings;
+    use super::super::testing::{findings, minute_of_messages};
     use crate::report::Blamed;
 
     /// A call of 1 MSS and more to a server whose window holds two segments (a developer's blog, 2014).
@@ -235,8 +235,7 @@ mod tests {
 
     #[test]
     fn a_window_full_for_a_moment_of_a_long_life_is_nothing() {
-        let mut text = upload(2, 2_920);
-        text += "10:00:59.000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [F.], seq 5841, ack 1, win 64240, length 0\n";
+        let text = upload(2, 2_920) + &minute_of_messages(5_841);
         assert!(findings("small-receive-window", &text).is_empty());
     }
 }

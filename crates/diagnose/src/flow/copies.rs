@@ -86,7 +86,8 @@ impl Copies {
         }
         let seen = judge(packet, before, now, connection, from);
         // An equal ACK without a proof stands for one copy: the next one may be a duplicate ACK.
-        if seen == Seen::New || seen == Seen::Again && is_bare(packet) && !is_proved(packet, connection, from) {
+        if seen == Seen::New || seen == Seen::Again && is_bare(packet) && !is_proved(packet, connection, from)
+        {
             *print = if seen == Seen::New { now } else { Print::default() };
         }
         if seen == Seen::Again && self.first.0 == 0 {
