@@ -121,7 +121,13 @@ impl Holds {
 
     /// How loudly holds of `end` are told that cost so many ns, `count` of them; `None` where they are nobody's trouble.
     /// Those inside a bulk transfer are not: what is behind a held tail comes later still.
-    pub(crate) fn severity(&self, subject: &Subject<'_>, end: End, cost: i64, count: u64) -> Option<Severity> {
+    pub(crate) fn severity(
+        &self,
+        subject: &Subject<'_>,
+        end: End,
+        cost: i64,
+        count: u64,
+    ) -> Option<Severity> {
         let exchanges = &subject.connection.exchanges;
         if subject.half(end).is_bulk() && self.tally.count > HOLDS_OF_MESSAGE * exchanges.number() {
             return None;
@@ -134,7 +140,9 @@ impl Holds {
 /// Whether what followed the ACKs, seen far from the sender, did so as reactions do.
 fn are_reactions(held: &Held, to_sender: i64) -> bool {
     let mean = held.mean_reaction();
-    held.waits.count() == 0 || mean >= fastest_reaction(to_sender) && mean <= to_sender + to_sender / REACTION_SHARE + RELEASE_TOLERANCE
+    held.waits.count() == 0
+        || mean >= fastest_reaction(to_sender)
+            && mean <= to_sender + to_sender / REACTION_SHARE + RELEASE_TOLERANCE
 }
 
 /// How the program wrote what was held; `None` where its holds were chance.

@@ -45,7 +45,11 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             continue;
         };
         let tally = &holds.tally;
-        let Some(severity) = holds.severity(subject, end, tally.total, tally.count) else { continue };
+        let severity = holds.severity(subject, end, tally.total, tally.count);
+        // A single short hold without a delayed ACK may be chance.
+        let is_told =
+            |severity: &Severity| holds.delayed > 0 || tally.count > 1 || *severity > Severity::Note;
+        let Some(severity) = severity.filter(is_told) else { continue };
         findings.push(Finding {
             rule: SPLIT_WRITE.name,
             severity,
@@ -68,11 +72,12 @@ fn summary(subject: &Subject<'_>, end: End, holds: &Holds) -> String {
         true => "answers",
         false => "messages",
     };
-    let mechanism = match (holds.severity(subject, end, holds.plain_cost, holds.plain).is_some(), holds.delayed > 0) {
-        (true, true) => "nagle-delayed-ack and nagle-hold show",
-        (true, false) => "nagle-hold shows",
-        (false, _) => "nagle-delayed-ack shows",
-    };
+    let mechanism =
+        match (holds.severity(subject, end, holds.plain_cost, holds.plain).is_some(), holds.delayed > 0) {
+            (true, true) => "nagle-delayed-ack and nagle-hold show",
+            (true, false) => "nagle-hold shows",
+            (false, _) => "nagle-delayed-ack shows",
+        };
     let (habit, rest) = match may_be_whole(subject, end, holds) {
         true => (format!("several {message} in a row, or one in pieces"), "the next"),
         false => (format!("{message} in pieces"), "the rest"),

@@ -3,8 +3,8 @@
 use tcpwhy_wire::Names;
 
 use crate::diagnosis::ms;
-use crate::flow::beliefs::vantage;
 use crate::flow::Connection;
+use crate::flow::beliefs::vantage;
 use crate::flow::fact::{Cause, End};
 use crate::flow::half::Half;
 use crate::flow::table::Record;

@@ -131,8 +131,11 @@ impl Ledger {
             });
             let end = End::from(whose);
             let first = fill.part_of(until - from);
-            let before =
-                if meaning.rest == Line::DelayedAck { part_of(first, part_before_ack(connection, end)) } else { first };
+            let before = if meaning.rest == Line::DelayedAck {
+                part_of(first, part_before_ack(connection, end))
+            } else {
+                first
+            };
             let rest = (from + before, until - (first - before));
             let side = |line| side_of(connection, line, end);
             let booking = |(from, until), line| Booking { from, until, line, side: side(line) };
