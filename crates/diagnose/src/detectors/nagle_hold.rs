@@ -36,7 +36,9 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for end in 0..2 {
         let Some(holds) = Holds::of(subject, end) else { continue };
         let severity = holds.severity(subject, end, holds.plain_cost, holds.plain);
-        let Some(severity) = severity.filter(|_| holds.plain > 0) else { continue };
+        // A single short one may be chance.
+        let is_told = |severity: &Severity| holds.plain > 1 || holds.plain == 1 && *severity > Severity::Note;
+        let Some(severity) = severity.filter(is_told) else { continue };
         let worst =
             holds.tally.worst().iter().filter(|case| holds.is_plain(case)).map(|case| case.length).max();
         findings.push(Finding {

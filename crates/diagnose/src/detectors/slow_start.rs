@@ -222,6 +222,43 @@ mod tests {
     }
 
     #[test]
+    fn a_round_without_growth_does_not_end_slow_start() {
+        let found = findings("slow-start", &upload(&[10, 10, 17, 23, 25, 37, 1]));
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(found.count, 5);
+        // All but the round that was not larger, of which it was not known yet that more would follow.
+        assert!((503.0..=505.0).contains(&found.cost_ms.0), "{found:?}");
+    }
+
+    #[test]
+    fn rounds_that_are_felt_are_told_however_long_the_connection_lives() {
+        let mut text = upload(&[10, 20, 5]);
+        text += "11:00:00.000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [F.], seq 51101, ack 1, win 502, length 0\n";
+        assert_eq!(findings("slow-start", &text).len(), 1);
+    }
+
+    /// The sender's own MSS is 1,260: its full segments are shorter than the peer's 1,460, and not pushed.
+    #[test]
+    fn full_segments_below_the_peers_mss_are_full() {
+        let mut talk = Talk::near_client(100_000);
+        let mut next = 1;
+        for (round, segments) in [10, 20, 5].into_iter().enumerate() {
+            let start = 101_000 + 101_000 * round as u64;
+            for number in 0..segments {
+                let end = next + 1_260;
+                let fields = format!("[.], seq {next}:{end}, ack 1, win 502, length 1260");
+                talk.line(start + 10 * number, true, &fields);
+                next = end;
+            }
+            talk.ack_of(start + 100_950, false, next - 1);
+        }
+        let found = findings("slow-start", &talk.text());
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(found.count, 2);
+        assert!(findings("nagle-hold", &talk.text()).is_empty());
+    }
+
+    #[test]
     fn an_initial_window_of_two_is_worth_advice() {
         let found = findings("slow-start", &upload(&[2, 4, 8, 16, 1]));
         assert_eq!((found[0].severity, found[0].count), (Severity::Advice, 4));

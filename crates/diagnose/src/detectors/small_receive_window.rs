@@ -54,10 +54,20 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for end in 0..2 {
         if let Some(full) = Windows::of(subject, end).small
             && matters(subject, full.total)
+            && !was_slow_start(subject, end, full)
         {
             findings.push(finding(subject, end, full));
         }
     }
+}
+
+/// Whether the only stop was for a first window that was no smaller than the sender's own: with room for more, its next
+/// flight was no more than twice as long, as slow start has it.
+fn was_slow_start(subject: &Subject<'_>, end: End, full: &Tally) -> bool {
+    let first_window = u64::from(subject.half(end).first_window);
+    let Some(sending) = subject.connection.sending(end).filter(|_| full.count == 1) else { return false };
+    let rounds = &sending.flights.opening;
+    rounds.count > 0 && rounds.first <= 2 * first_window
 }
 
 fn finding(subject: &Subject<'_>, end: End, full: &Tally) -> Finding {

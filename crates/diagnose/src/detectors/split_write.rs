@@ -45,7 +45,11 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             continue;
         };
         let tally = &holds.tally;
-        let Some(severity) = holds.severity(subject, end, tally.total, tally.count) else { continue };
+        let severity = holds.severity(subject, end, tally.total, tally.count);
+        // A single short hold without a delayed ACK may be chance.
+        let is_told =
+            |severity: &Severity| holds.delayed > 0 || tally.count > 1 || *severity > Severity::Note;
+        let Some(severity) = severity.filter(is_told) else { continue };
         findings.push(Finding {
             rule: SPLIT_WRITE.name,
             severity,

@@ -105,6 +105,18 @@ impl Talk {
         talk
     }
 
+    /// A conversation whose SYN, SYN-ACK and ACK pass at these times.
+    pub(crate) fn with_handshake(times: [u64; 3]) -> Self {
+        let mut talk = Self::default();
+        talk.handshake(times, 40_000);
+        talk
+    }
+
+    /// A conversation under way.
+    pub(crate) fn without_handshake() -> Self {
+        Self { port: 40_000, sent: [1, 1], ..Self::default() }
+    }
+
     /// From here on the client speaks from this port, on a new connection: SYN at `start`, SYN-ACK after the
     /// round trip, ACK 10 µs later.
     pub(crate) fn connect(&mut self, start: u64, port: u16, round_trip: u64) {
