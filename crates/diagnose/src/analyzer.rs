@@ -186,7 +186,6 @@ impl Analyzer {
                 }
             }
             Transport::Udp(udp) => {
-                packet.ip_id.iter().for_each(|id| connection.halves[from].idents.note(*id));
                 connection.handle_datagram(packet.number, time, *udp, from, ledger);
                 if let Some((before, series)) = series {
                     series.take_datagram(packet.number, *udp, from, connection, before);

@@ -258,6 +258,11 @@ impl Half {
         }
     }
 
+    /// Whether the capture has at least every other packet twice.
+    pub(crate) fn is_doubled(&self) -> bool {
+        self.copied > 0 && u64::from(self.copied) * 2 >= u64::from(self.packets)
+    }
+
     /// Bytes that were ACKed and never captured.
     pub(crate) fn unseen(&self) -> u64 {
         self.trouble.as_ref().map_or(0, |trouble| trouble.unseen)

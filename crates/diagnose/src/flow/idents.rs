@@ -44,7 +44,8 @@ impl Idents {
     pub(crate) fn take(&mut self, id: Option<u16>, single: bool, since: i64) {
         self.is_late = false;
         let Some(id) = id else { return };
-        self.note(id);
+        self.repeats = id == self.last;
+        self.last = id;
         // No number at all (RFC 6864 section 4.1), unless a counter has come around.
         if id == 0 && self.proof == 0 {
             return;
@@ -69,13 +70,6 @@ impl Idents {
             (self.proof, self.missing) = (0, 0);
         }
         self.next = id.wrapping_add(1);
-    }
-
-    /// Takes the identification of a packet of whatever kind.
-    #[inline]
-    pub(crate) fn note(&mut self, id: u16) {
-        self.repeats = id == self.last;
-        self.last = id;
     }
 
     /// Whether no two packets of this direction have this number: it is one, and packets do not all have the same.

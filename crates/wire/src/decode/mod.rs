@@ -2,8 +2,8 @@
 //!
 //! Every frame of every capture passes here, so the common case is a straight line (Ethernet, IPv4, TCP with
 //! the timestamp option), nothing is allocated, and only the headers that tcpwhy needs must have been stored:
-//! frames cut by a snapshot length are as good as whole ones. Payload lengths come from the IP header; see
-//! [`Undecoded::LongerThanFrame`] for headers that claim more than the frame carried.
+//! frames cut by a snapshot length are as good as whole ones. Payload lengths come from the IP header, also where a tool
+//! cut the frame and did not keep its length; see [`Undecoded::LongerThanFrame`] for headers that cannot be believed.
 
 mod ip;
 mod link;
@@ -30,9 +30,8 @@ pub enum Undecoded {
     CutShort,
     /// A header that contradicts itself: a wrong version, or a length smaller than the header's own.
     Malformed,
-    /// The IP or UDP header counts more bytes than the frame had on the wire. A tool that cut packets without
-    /// keeping their original length does this. They are left out, because a length guessed from the
-    /// frame would look like lost segments.
+    /// The IP header counts more bytes than the frame had on the wire, and its checksum is wrong; or UDP's does. They
+    /// are left out, because a length guessed from the frame would look like lost segments.
     LongerThanFrame,
     /// No way is known to read this link layer: its number.
     UnknownLink(u32),
