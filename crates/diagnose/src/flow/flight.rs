@@ -224,6 +224,11 @@ impl Flights {
         }
     }
 
+    /// Whether the window is not being opened by slow start, which would stop the sender in any case.
+    pub(super) fn is_steady(&self) -> bool {
+        self.growth == Growth::Steady
+    }
+
     /// What the wait is for which the flight just ended.
     fn cause(&self) -> Cause {
         match self.growth {
