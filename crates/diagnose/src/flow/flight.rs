@@ -27,6 +27,8 @@ const SHRUNK_SHARE: u64 = 2;
 /// Rounds without growth that show a fixed limit: Reno and CUBIC in congestion avoidance grow by half a segment a round
 /// at least (RFC 9438 section 4.3), four segments in as many.
 const PLATEAU: u32 = 8;
+/// Rounds after a loss in which flights end wherever the repairs leave off.
+const REPAIRED: u32 = 3;
 /// Stops in a row behind a pushed segment that show an empty buffer: a sender pushes what empties it (RFC 9293 section
 /// 3.9.1.2), so its program is stopped there too. One that has more to send and stops at its congestion window does so
 /// behind such a segment by chance, where one write ends.
@@ -222,6 +224,11 @@ impl Flights {
         }
     }
 
+    /// Whether the window is not being opened by slow start, which would stop the sender in any case.
+    pub(super) fn is_steady(&self) -> bool {
+        self.growth == Growth::Steady
+    }
+
     /// What the wait is for which the flight just ended.
     fn cause(&self) -> Cause {
         match self.growth {
@@ -354,8 +361,7 @@ impl Flights {
     /// shows that at once.
     fn was_emptied(&self, stop: &Stop) -> bool {
         let enough = if stop.was_small { 1 } else { EMPTIED };
-        // Where segments are lost, flights end wherever the repairs leave off.
-        let is_clean = self.retransmitted == 0 || self.since_loss > PLATEAU;
+        let is_clean = self.retransmitted == 0 || self.since_loss > REPAIRED;
         self.emptied >= enough && is_clean
     }
 

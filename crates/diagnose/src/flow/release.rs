@@ -281,11 +281,12 @@ impl Connection {
         }
     }
 
-    /// Whether the first ACK since `end` sent last came just now: a host may be handed several at once.
+    /// Whether the first ACK since `end` sent last came just now, and no slow start would have stopped it besides: a host may be
+    /// handed several ACKs at once.
     fn has_just_been_freed(&self, end: End, now: i64) -> bool {
-        let first = self.sending(end).map_or(NEVER, |sending| sending.flights.acked_at);
+        let Some(flights) = self.sending(end).map(|sending| &sending.flights) else { return false };
         let most = self.base_round_trip().map_or(0, |base| RELEASE_TOLERANCE.min(base / AT_ONCE_SHARE));
-        first > self.halves[end].sent_at && now - first <= most
+        flights.is_steady() && flights.acked_at > self.halves[end].sent_at && now - flights.acked_at <= most
     }
 
     pub(crate) fn wait(&self, cause: Cause, end: End, from: i64, until: i64, number: u64) -> Wait {
