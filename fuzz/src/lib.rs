@@ -111,6 +111,9 @@ pub fn decode(data: &[u8]) {
                 Transport::Udp(udp) => udp.payload_len,
             };
             assert!(payload <= packet.frame_len, "{payload} bytes in a frame of {}", packet.frame_len);
+            let message = packet.tcp().and_then(|tcp| tcp.message);
+            let is_plain = |name: &str| name.chars().all(|letter| matches!(letter, ' '..='~' | '…'));
+            assert!(message.is_none_or(|message| is_plain(message.name.as_str())), "{message:?}");
         }
         Err(reason) => {
             let mut tally = Tally::default();

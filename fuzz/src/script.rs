@@ -207,6 +207,7 @@ impl World {
             window: nonsense.window,
             flags: TcpFlags(nonsense.flags & 0x1ff),
             options,
+            message: None,
         };
         self.put(connection, side, Transport::Tcp(tcp), nonsense.frame_len);
         if let Some(packet) = self.packets.last_mut() {

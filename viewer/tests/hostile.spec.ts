@@ -66,7 +66,7 @@ test("a page that lost its report says so", async ({ page }) => {
       text.replace(/(id="tcpwhy-report">.{200}).*?<\/script>/s, "$1</script>"),
       /This file is damaged/,
     ],
-    ["next.html", text.replace("tcpwhy-report/1", "tcpwhy-report/2"), /reads tcpwhy-report\/1/],
+    ["next.html", text.replace("tcpwhy-report/2", "tcpwhy-report/3"), /reads tcpwhy-report\/2/],
   ];
   for (const [name, html, says] of cases) {
     expect(html).not.toBe(text);

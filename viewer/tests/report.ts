@@ -64,6 +64,7 @@ function aboutOf(table: Table, shown: Shown[], every: number) {
   const none = Object.fromEntries(LINES.map((line) => [line, 0]));
   const capture = {
     verdict: "A made-up connection.",
+    sign: "problem",
     connections: 1,
     findings: shown.length,
     others_ledger_ms: none,
@@ -96,6 +97,7 @@ function reportOf(table: Table, shown: Shown[]) {
     bytes: { to_server: 1, to_client: 1 },
     exchanges: null,
     cadence: [{ from: "client", messages: 50, per_second: 10, period_ms: 100, evenness: 0.9 }],
+    small_waits: null,
   };
   const findings = shown.map(({ rule, packets }) => ({
     rule,
@@ -125,5 +127,5 @@ function reportOf(table: Table, shown: Shown[]) {
     connections: [connection],
     findings,
   };
-  return { format: "tcpwhy-report/1", version: "0", captures: [capture] };
+  return { format: "tcpwhy-report/2", version: "0", captures: [capture] };
 }

@@ -36,7 +36,7 @@ pub(crate) struct Args {
 
     /// terminal, json, csv, csv-findings, markdown, junit
     ///
-    /// json is tcpwhy-report/1 (docs/report-format.md); csv has a row for each connection, with its ledger, csv-findings
+    /// json is tcpwhy-report/2 (docs/report-format.md); csv has a row for each connection, with its ledger, csv-findings
     /// one for each finding; markdown is for issues and chats; junit, for CI systems, needs --fail-on. docs/formats.md.
     #[arg(long, value_enum, hide_possible_values = true, hide_default_value = true, default_value_t = ReportFormat::Terminal)]
     format: ReportFormat,

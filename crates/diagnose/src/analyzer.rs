@@ -8,6 +8,7 @@ use tcpwhy_wire::{Names, Packet, TcpFlags, Transport};
 
 use crate::diagnosis::{Diagnosis, in_ms};
 use crate::flow::collector::{Before, Collector};
+use crate::flow::copies::{Copies, Seen, Twin};
 use crate::flow::series::Wanted;
 use crate::flow::table::{Key, Record, Table};
 use crate::report::{LedgerMs, Line};
@@ -37,9 +38,15 @@ pub struct CaptureInfo {
 /// one machine's processors differ by microseconds. ns.
 const CLOCK_STEP: i64 = 1_000_000;
 
-/// No packet is farther from the first than this, 4.6 years: hostile clocks must not overflow a sum of some
+/// No packet is farther from its connection's first than this, 4.6 years: hostile clocks must not overflow a sum of some
 /// durations. Times beyond it are taken as this far. ns.
 const FARTHEST: i64 = 1 << 57;
+/// No connection begins farther from the capture's first packet than this, 73 years: captures are merged from traces of
+/// clocks that were never set (1970) and of those that were. ns.
+const FARTHEST_START: i64 = 1 << 61;
+/// The first packet is no farther from 1970 than this, 110 years: the difference of any two times, "never" included, then
+/// fits in an i64. ns.
+const FARTHEST_EPOCH: i64 = (1 << 61) + (1 << 60);
 
 /// How often and how far the capture's clock ran backwards.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,6 +55,16 @@ pub(crate) struct ClockSteps {
     pub(crate) worst: i64,
     pub(crate) packet: u64,
     pub(crate) at: i64,
+}
+
+/// What is known of a capture beside its connections.
+#[derive(Debug)]
+pub(crate) struct About {
+    pub(crate) steps: ClockSteps,
+    /// The first frame that is a copy of another: its number and time; number 0 where there is none.
+    pub(crate) first_copy: (u64, i64),
+    /// What connections had booked that are not in the table any more.
+    pub(crate) forgotten: LedgerMs,
 }
 
 /// Takes one capture's packets in order, in one pass.
@@ -59,6 +76,8 @@ pub struct Analyzer {
     /// Time of the first packet, ns.
     epoch: i64,
     steps: ClockSteps,
+    /// Frames that the capture has twice.
+    copies: Copies,
     /// What connections that were forgotten had booked.
     forgotten: LedgerMs,
     /// Connections that are recorded, by number.
@@ -130,22 +149,32 @@ impl Analyzer {
         let tag = self.table.tag(&key);
         let guess = self.table.probe(tag);
         if let Some(index) = self.table.find(&key, tag, guess) {
-            let at = write.at.clamp(self.epoch - FARTHEST, self.epoch + FARTHEST);
-            self.table.get_mut(index).connection.note_write(from, &Write { at, ..*write });
+            let connection = &mut self.table.get_mut(index).connection;
+            let at = near(connection.first, write.at);
+            connection.note_write(from, &Write { at, ..*write });
         }
     }
 
     /// Takes a packet. The connection that ended because this packet begins another one between the same ends.
     fn take(&mut self, packet: &Packet, tag: u32, guess: Option<u32>) -> Option<u32> {
         self.watch_clock(packet);
-        let time = packet.time.clamp(self.epoch - FARTHEST, self.epoch + FARTHEST);
         let (key, from) = Key::of(packet);
         let known = self.table.find(&key, tag, guess);
         let superseded = known.filter(|index| {
             packet.tcp().is_some_and(|tcp| self.table.get(*index).connection.is_superseded_by(tcp))
         });
         let found = if superseded.is_some() { None } else { known };
-        let index = found.or_else(|| self.insert(key, tag, time))?;
+        let index = found.or_else(|| self.insert(key, tag, self.start_of(packet)))?;
+        let connection = &mut self.table.get_mut(index).connection;
+        let time = near(connection.first, packet.time);
+        match self.copies.look(packet, time, index, connection, from) {
+            Seen::New => {}
+            Seen::Again => {
+                connection.halves[from].copied = connection.halves[from].copied.saturating_add(1);
+                return superseded;
+            }
+            Seen::Elsewhere(other) => self.note_twin(index, other),
+        }
         let Record { connection, ledger } = self.table.get_mut(index);
         let series = if self.series.is_empty() { None } else { self.series.get_mut(&index) };
         let series = series.map(|series| (Before::of(connection, from), series));
@@ -157,6 +186,7 @@ impl Analyzer {
                 }
             }
             Transport::Udp(udp) => {
+                packet.ip_id.iter().for_each(|id| connection.halves[from].idents.note(*id));
                 connection.handle_datagram(packet.number, time, *udp, from, ledger);
                 if let Some((before, series)) = series {
                     series.take_datagram(packet.number, *udp, from, connection, before);
@@ -164,6 +194,17 @@ impl Analyzer {
             }
         }
         superseded
+    }
+
+    /// When the connection begins whose first packet this is, ns.
+    fn start_of(&self, packet: &Packet) -> i64 {
+        packet.time.clamp(self.epoch - FARTHEST_START, self.epoch + FARTHEST_START)
+    }
+
+    /// Two connections have a packet in common: the later one may be a copy of the other.
+    #[cold]
+    fn note_twin(&mut self, one: u32, other: u32) {
+        self.table.get_mut(one.max(other)).connection.twin.add(one.min(other));
     }
 
     fn insert(&mut self, key: Key, tag: u32, time: i64) -> Option<u32> {
@@ -185,8 +226,7 @@ impl Analyzer {
         }
         if !self.started {
             self.started = true;
-            // Half the range of an i64 leaves room for every sum of two times.
-            self.epoch = packet.time.clamp(i64::MIN / 2, i64::MAX / 2);
+            self.epoch = packet.time.clamp(-FARTHEST_EPOCH, FARTHEST_EPOCH);
         }
         self.latest = packet.time;
     }
@@ -222,6 +262,8 @@ impl Analyzer {
             self.forgotten.0.iter_mut().zip(booked.0).for_each(|(sum, line)| *sum += line);
         }
         self.table.retain(&keep);
+        self.copies.forget();
+        self.table.iter_mut().for_each(|record| record.connection.twin = Twin::default());
         keep.iter().filter(|keep| !**keep).count()
     }
 
@@ -235,8 +277,15 @@ impl Analyzer {
         let finish =
             |(index, series): (u32, Collector)| (index, series.finish(&self.table.get(index).connection));
         let series = self.series.into_iter().map(finish).collect();
-        Diagnosis::new(info, self.table, self.steps, series, self.forgotten)
+        let about = About { steps: self.steps, first_copy: self.copies.first, forgotten: self.forgotten };
+        Diagnosis::new(info, self.table, about, series)
     }
+}
+
+/// A packet's time as a connection takes it that began at `start`, ns.
+#[inline]
+fn near(start: i64, time: i64) -> i64 {
+    time.clamp(start - FARTHEST, start + FARTHEST)
 }
 
 /// Books what is still open of a connection whose packets have all been seen.

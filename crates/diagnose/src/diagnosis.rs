@@ -5,17 +5,17 @@ use std::sync::OnceLock;
 
 use tcpwhy_wire::Names;
 
-use crate::analyzer::{CaptureInfo, ClockSteps};
+use crate::analyzer::{About, CaptureInfo, ClockSteps};
 use crate::detectors::{self, Subject};
+use crate::flow::beliefs::vantage;
 use crate::flow::connection::Connection as Flow;
-use crate::flow::half::{Half, NEVER, UNKNOWN};
-use crate::flow::release::PROMPT_PROOF;
+use crate::flow::half::Half;
 use crate::flow::series::Series;
 use crate::flow::table::{MOST, Record, Table};
 use crate::ledger::{Bookings, Lines};
 use crate::report::{
     Cadence, Capture, Connection, Exchanges, Finding, LedgerMs, Line, Ms, PerDirection, Protocol, Side,
-    Source, Vantage,
+    Source,
 };
 
 /// One capture's result. Reports are made from it on demand, connection by connection.
@@ -23,19 +23,13 @@ use crate::report::{
 pub struct Diagnosis {
     info: CaptureInfo,
     table: Table,
-    steps: ClockSteps,
-    /// What connections had booked that are not in the table any more.
-    forgotten: LedgerMs,
+    about: About,
     /// The packets of those connections that were recorded.
     series: BTreeMap<u32, Series>,
     /// What the rules about the whole capture find: it takes a look at every connection, so it is done once.
     of_capture: OnceLock<Vec<Finding>>,
 }
 
-/// One side is this many times nearer to the capture than the other when the capture was made there.
-const NEARER: i64 = 4;
-/// On a path shorter than this, which end is nearer is a matter of the machine's mood. ns.
-const SHORT_PATH: i64 = 100_000;
 /// Messages from which on intervals make a rhythm.
 const RHYTHM_MESSAGES: u64 = 8;
 /// A rhythm is kept if this share of intervals lies within a quarter of the period.
@@ -45,11 +39,10 @@ impl Diagnosis {
     pub(crate) fn new(
         info: CaptureInfo,
         table: Table,
-        steps: ClockSteps,
+        about: About,
         series: BTreeMap<u32, Series>,
-        forgotten: LedgerMs,
     ) -> Self {
-        Self { info, table, steps, forgotten, series, of_capture: OnceLock::new() }
+        Self { info, table, about, series, of_capture: OnceLock::new() }
     }
 
     /// How many connections and UDP flows there are.
@@ -87,7 +80,12 @@ impl Diagnosis {
     }
 
     pub(crate) fn steps(&self) -> ClockSteps {
-        self.steps
+        self.about.steps
+    }
+
+    /// The first frame that is a copy of another one: its number and time (ns); number 0 where there is none.
+    pub(crate) fn first_copy(&self) -> (u64, i64) {
+        self.about.first_copy
     }
 
     /// Time of the capture's first frame, ns: where the report's times begin.
@@ -120,10 +118,16 @@ impl Diagnosis {
 
     /// All findings on one connection.
     fn findings_on(&self, subject: &Subject<'_>) -> Vec<Finding> {
-        let mut findings = detectors::of(subject);
+        let is_copy = original_of(subject.connection).is_some();
+        let mut findings = if is_copy { Vec::new() } else { detectors::of(subject) };
         let id = Some(subject.id);
         findings.extend(self.of_capture().iter().filter(|finding| finding.connection == id).cloned());
         findings
+    }
+
+    /// Connections that are others' packets with other addresses: their numbers, and those of the others.
+    pub(crate) fn twins(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.flows().filter_map(|(id, connection)| Some((id, original_of(connection)?)))
     }
 
     pub(crate) fn subjects(&self) -> impl Iterator<Item = Subject<'_>> {
@@ -137,7 +141,7 @@ impl Diagnosis {
 
 impl Source for Diagnosis {
     fn capture(&self) -> Capture {
-        let mut ledger = self.forgotten;
+        let mut ledger = self.about.forgotten;
         for Record { connection, ledger: booked } in self.table.iter() {
             for (sum, line) in ledger.0.iter_mut().zip(in_ms(&booked.lines(connection)).0) {
                 *sum += line;
@@ -164,7 +168,15 @@ impl Source for Diagnosis {
     fn connections(&self) -> Box<dyn Iterator<Item = Connection> + '_> {
         let (names, origin) = (&self.info.names, self.origin());
         let records = self.table.iter().enumerate();
-        Box::new(records.map(move |(id, record)| connection_report(id as u64, record, names, origin)))
+        Box::new(records.map(move |(id, record)| {
+            let subject = Subject::new(id as u64, record, names, origin).brief();
+            let mut connection = connection_report(id as u64, record, names, origin);
+            if connection.ledger_ms.lost() > 0.0 {
+                connection.small_waits =
+                    detectors::shares::small_waits(&subject, &self.findings_on(&subject));
+            }
+            connection
+        }))
     }
 
     fn findings(&self) -> Box<dyn Iterator<Item = Finding> + '_> {
@@ -180,6 +192,12 @@ impl Source for Diagnosis {
     fn findings_of(&self, connection: u64) -> Vec<Finding> {
         self.subject(connection).map_or_else(Vec::new, |subject| self.findings_on(&subject))
     }
+}
+
+/// The connection that this one is nothing but a copy of, seen behind a translator of addresses.
+fn original_of(connection: &Flow) -> Option<u64> {
+    let packets = connection.halves.iter().map(|half| u64::from(half.packets)).sum();
+    connection.twin.original(packets).map(u64::from)
 }
 
 /// ns in the report's unit.
@@ -221,27 +239,7 @@ fn connection_report(id: u64, record: &Record, names: &Names, origin: i64) -> Co
             // Requests and answers come when they come.
             .filter(|_| !connection.exchanges.is_request_response())
             .collect(),
-    }
-}
-
-/// Where the capture was taken, from how soon each end reacts.
-pub(crate) fn vantage(connection: &Flow) -> Vantage {
-    let client = connection.client().unwrap_or(0);
-    // The half that the client sends is ACKed by the server, so its part is the way to the server.
-    let (to_server, to_client) = (&connection.halves[client], &connection.halves[1 - client]);
-    if connection.established != NEVER && to_server.part != UNKNOWN && to_client.part != UNKNOWN {
-        return match (to_client.part, to_server.part) {
-            (c, s) if c.max(s) < SHORT_PATH / 2 => Vantage::Unknown,
-            (c, s) if c <= s / NEARER => Vantage::Client,
-            (c, s) if s <= c / NEARER => Vantage::Server,
-            _ => Vantage::Middle,
-        };
-    }
-    let is_near = |host: &Half| host.prompt >= PROMPT_PROOF && host.prompt > host.slow;
-    match (is_near(to_server), is_near(to_client)) {
-        (true, false) => Vantage::Client,
-        (false, true) => Vantage::Server,
-        _ => Vantage::Unknown,
+        small_waits: None,
     }
 }
 
@@ -257,6 +255,7 @@ fn exchanges(connection: &Flow, lines: &Lines) -> Option<Exchanges> {
         p99_ms: ms(latency.quantile(0.99)),
         max_ms: ms(latency.max()),
         ledger_ms: in_ms(&inside_exchanges(connection, lines)),
+        slowest: exchanges.slowest().map(|name| name.to_string()),
     })
 }
 
@@ -266,7 +265,7 @@ fn inside_exchanges(connection: &Flow, lines: &Lines) -> Lines {
     let mut inside = *lines;
     inside[Line::Handshake as usize] = 0;
     let mut outside =
-        lines.iter().sum::<i64>() - lines[Line::Handshake as usize] - connection.exchanges.total;
+        lines.iter().sum::<i64>() - lines[Line::Handshake as usize] - connection.exchanges.total();
     for line in [Line::ClientApp, Line::Network, Line::Unexplained] {
         let taken = inside[line as usize].min(outside.max(0));
         inside[line as usize] -= taken;

@@ -1,4 +1,4 @@
-//! `tcpwhy-report/1`: the one object that the terminal, JSON, the page and Python all print.
+//! `tcpwhy-report/2`: the one object that the terminal, JSON, the page and Python all print.
 //!
 //! docs/report-format.md documents it field by field. Times are milliseconds as floating point numbers;
 //! `start_ms` and `time_ms` count from the capture's first packet.
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 /// The format's name and version; a change that breaks readers raises the number.
-pub const FORMAT: &str = "tcpwhy-report/1";
+pub const FORMAT: &str = "tcpwhy-report/2";
 
 /// One line of the ledger: what the connection is waiting for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -16,10 +16,12 @@ pub const FORMAT: &str = "tcpwhy-report/1";
 pub enum Line {
     /// SYN, SYN-ACK and ACK are travelling.
     Handshake,
-    /// The client's program has not spoken yet; nothing is withheld or in flight.
+    /// The server waits for the client's program; nothing is withheld or in flight.
     ClientApp,
-    /// The server's program has not spoken yet; nothing is withheld or in flight.
+    /// The client waits for the server's program; nothing is withheld or in flight.
     ServerApp,
+    /// Nobody waits for anything: think time, keep-alives, a tunnel or a push stream at rest.
+    Idle,
     /// Data or its ACK is travelling: up to the path's base round trip.
     Network,
     /// The round trip takes longer than the base one.
@@ -44,10 +46,11 @@ pub enum Line {
 
 impl Line {
     /// Every line, in the order they are printed.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Handshake,
         Self::ClientApp,
         Self::ServerApp,
+        Self::Idle,
         Self::Network,
         Self::Queueing,
         Self::Nagle,
@@ -66,6 +69,7 @@ impl Line {
             Self::Handshake => "handshake",
             Self::ClientApp => "client-app",
             Self::ServerApp => "server-app",
+            Self::Idle => "idle",
             Self::Network => "network",
             Self::Queueing => "queueing",
             Self::Nagle => "nagle",
@@ -198,7 +202,7 @@ pub struct PerDirection {
 }
 
 /// Request/response latency: from a request's first byte to its answer's last.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Exchanges {
     /// How many exchanges.
     pub count: u64,
@@ -210,6 +214,8 @@ pub struct Exchanges {
     pub max_ms: Ms,
     /// The time inside exchanges, split by ledger line.
     pub ledger_ms: LedgerMs,
+    /// What the slowest request is called (`GET /hello.txt`), where its protocol can be read; null elsewhere.
+    pub slowest: Option<String>,
 }
 
 /// The rhythm in which one side's messages cross the wire, where they have one.
@@ -225,6 +231,17 @@ pub struct Cadence {
     pub period_ms: Ms,
     /// Share of intervals within a quarter of the period, 0 to 1.
     pub evenness: f64,
+}
+
+/// Waits of TCP's that are too few or too short for a finding, or that no rule knows.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct SmallWaits {
+    /// How many.
+    pub count: u64,
+    /// In all.
+    pub total_ms: Ms,
+    /// The longest.
+    pub worst_ms: Ms,
 }
 
 /// A program at one end of a connection.
@@ -271,6 +288,8 @@ pub struct Connection {
     pub exchanges: Option<Exchanges>,
     /// Rhythms, at most one a side.
     pub cadence: Vec<Cadence>,
+    /// Time that was lost to TCP and that no finding owns; null where there is none.
+    pub small_waits: Option<SmallWaits>,
 }
 
 /// How much a finding matters.

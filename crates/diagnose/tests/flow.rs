@@ -4,7 +4,7 @@
 use tcpwhy_diagnose::report::{Connection, Finding, Line, Source, Vantage};
 use tcpwhy_diagnose::{Analyzer, CaptureInfo, Diagnosis};
 use tcpwhy_wire::text::{Item, Reader};
-use tcpwhy_wire::{Address, Packet, Socket, Tcp, TcpFlags, TcpOptions, Transport};
+use tcpwhy_wire::{Address, Packet, Socket, Tcp, TcpFlags, Transport};
 
 const CLIENT: &str = "10.0.0.1.40000";
 const SERVER: &str = "10.0.0.2.80";
@@ -91,7 +91,7 @@ fn segment(number: u64, us: i64, is_client: bool, (seq, ack): (u32, u32), payloa
         [(1, 40_000), (2, 80)].map(|(host, port)| Socket { address: Address::v4([10, 0, 0, host]), port });
     let (source, destination) = if is_client { (client, server) } else { (server, client) };
     let flags = TcpFlags(TcpFlags::ACK);
-    let tcp = Tcp { seq, ack, payload_len, window: 502, flags, options: TcpOptions::default() };
+    let tcp = Tcp { seq, ack, payload_len, window: 502, flags, ..Tcp::default() };
     Packet {
         number,
         time: us * 1_000,

@@ -164,7 +164,7 @@ fn any_transport() -> impl Strategy<Value = Transport> {
     let window = prop_oneof![1 => Just(0_u16), 3 => 1..4_000_u16, 2 => any::<u16>()];
     let tcp = (any_seq(), any_seq(), any_payload(), window, any_flags(), any_options()).prop_map(
         |(seq, ack, payload_len, window, flags, options)| {
-            Transport::Tcp(Tcp { seq, ack, payload_len, window, flags, options })
+            Transport::Tcp(Tcp { seq, ack, payload_len, window, flags, options, message: None })
         },
     );
     let udp = any_payload().prop_map(|payload_len| Transport::Udp(Udp { payload_len }));
@@ -269,7 +269,15 @@ impl Talk {
         let ends = [socket(1, 40_000), socket(2, 80)];
         let (seq, ack) = (self.next[side], self.next[1 - side]);
         self.room[1 - side] = u32::from(self.window[side]);
-        let tcp = Tcp { seq, ack, payload_len, window: self.window[side], flags: TcpFlags(flags), options };
+        let tcp = Tcp {
+            seq,
+            ack,
+            payload_len,
+            window: self.window[side],
+            flags: TcpFlags(flags),
+            options,
+            message: None,
+        };
         self.packets.push(Packet {
             number: self.packets.len() as u64 + 1,
             time: self.time,

@@ -1,6 +1,6 @@
 //! Connections or findings as a table for spreadsheets and data frames: RFC 4180, UTF-8, one header line.
 //!
-//! Names, order and meaning of the columns are those of `tcpwhy-report/1`; docs/formats.md lists them. Rows are written as
+//! Names, order and meaning of the columns are those of `tcpwhy-report/2`; docs/formats.md lists them. Rows are written as
 //! they are made, so memory does not grow with them.
 
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! `tcpwhy-report/1`, the report for programs: docs/report-format.md describes it, docs/report.schema.json
+//! `tcpwhy-report/2`, the report for programs: docs/report-format.md describes it, docs/report.schema.json
 //! holds it.
 //!
 //! Connections and findings are written as they are made, one a line, so memory does not grow with them.
@@ -11,6 +11,7 @@ use tcpwhy_diagnose::hops::Hops;
 use tcpwhy_diagnose::report::{Capture, FORMAT, Finding, Source, WhatIf};
 
 use crate::plain::is_hidden;
+use crate::terminal;
 
 /// Writes a report capture by capture, so that each can be dropped before the next is read.
 pub struct Writer<W: Write> {
@@ -43,7 +44,11 @@ impl<W: Write> Writer<W> {
         self.out.write_all(if self.captures == 0 { b"\n" } else { b",\n" })?;
         self.captures += 1;
         let (connections, findings) = (Connections(source), Findings(source));
-        compact(&mut self.out, &CaptureReport { capture: source.capture(), connections, findings, calls })
+        let verdict = Verdict(source);
+        compact(
+            &mut self.out,
+            &CaptureReport { capture: source.capture(), connections, findings, verdict, calls },
+        )
     }
 
     /// Ends the report and hands the output back, flushed.
@@ -89,8 +94,23 @@ struct CaptureReport<'a, C> {
     capture: Capture,
     connections: Connections<'a>,
     findings: Findings<'a>,
+    verdict: Verdict<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     calls: Option<&'a C>,
+}
+
+struct Verdict<'a>(&'a dyn Source);
+
+impl Serialize for Verdict<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(serde::Serialize)]
+        struct Signed {
+            sign: terminal::Sign,
+            text: String,
+        }
+        let (sign, text) = terminal::signed_verdict(self.0);
+        Signed { sign, text }.serialize(serializer)
+    }
 }
 
 struct Connections<'a>(&'a dyn Source);

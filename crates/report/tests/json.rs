@@ -69,7 +69,7 @@ fn the_schema_is_strict() {
         ("/captures/0/findings/0/rule", "Not A Rule"),
         ("/captures/0/connections/0/vantage", "left"),
         ("/captures/0/connections/0/protocol", "sctp"),
-        ("/format", "tcpwhy-report/2"),
+        ("/format", "tcpwhy-report/3"),
     ];
     for (place, value) in wrong {
         let mut report = whole.clone();

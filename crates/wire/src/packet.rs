@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use crate::messages::Message;
+
 /// A host: an IPv6 address, an IPv4 address in its v4-mapped form (RFC 4291 section 2.5.5.2), or a host
 /// that a text capture knows only by name (see [`Names`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -195,6 +197,8 @@ pub struct Tcp {
     pub flags: TcpFlags,
     /// The options that TCP's timing depends on.
     pub options: TcpOptions,
+    /// What the payload begins with, where its protocol is known and enough of it was stored.
+    pub message: Option<Message>,
 }
 
 impl Tcp {

@@ -10,7 +10,7 @@ export interface Loaded {
 /** Reads what was written into the document, or says in one sentence why it cannot. */
 export function load(document: Document): Loaded | string {
   try {
-    const report = element<Report>(document, "tcpwhy-report", "tcpwhy-report/1");
+    const report = element<Report>(document, "tcpwhy-report", "tcpwhy-report/2");
     const page = element<Page>(document, "tcpwhy-page", "tcpwhy-page/1");
     if (page.captures.length !== report.captures.length) return "This file is damaged: its two parts differ.";
     return { report: plainAll(report), page: { ...page, captures: plainAll(page.captures) } };

@@ -14,9 +14,13 @@ export interface Page {
   rules: Record<string, Rule>;
 }
 
+export type VerdictSign = "problem" | "advice" | "note" | "good" | "unclear";
+
 export interface PageCapture {
   /** One sentence. */
   verdict: string;
+  /** What it says at a glance. */
+  sign: VerdictSign | null;
   /** In the capture in all; the report in the page may have fewer. */
   connections: number;
   findings: number;

@@ -66,7 +66,7 @@ export function Ends({ connection: { client, server } }: { connection: Connectio
 
 /** The programs at its ends, its figures, its exchanges and its rhythms, in a line each. */
 export function Facts({ connection }: { connection: Connection }) {
-  const lines = [figures(connection), exchangeFigures(connection), ...rhythms(connection)];
+  const lines = [figures(connection), exchangeFigures(connection), ...rhythms(connection), ...smallWaits(connection)];
   const programs = programsOf(connection);
   return (
     <>
@@ -152,21 +152,29 @@ function figures({
 /** Latencies, and the three lines that most of their time went to. */
 function exchangeFigures({ exchanges }: Connection): string[] {
   if (exchanges === null) return [];
-  const { count: n, p50_ms, p99_ms, max_ms, ledger_ms } = exchanges;
+  const { count: n, p50_ms, p99_ms, max_ms, ledger_ms, slowest } = exchanges;
+  const name = slowest === null ? "" : ` (${slowest})`;
   const all = total(ledger_ms);
   const shares = booked(ledger_ms)
     .slice(0, 3)
     .map(([line, ms]) => `${line} ${percent(ms, all)}`);
   const times =
     n === 1
-      ? [`1 exchange in ${duration(max_ms)}`]
+      ? [`1 exchange in ${duration(max_ms)}${name}`]
       : [
           plural(n, "exchange"),
           `p50 ${duration(p50_ms)}`,
           `p99 ${duration(p99_ms)}`,
-          `max ${duration(max_ms)}`,
+          `max ${duration(max_ms)}${name}`,
         ];
   return shares.length > 0 ? [...times, shares.join(", ")] : times;
+}
+
+/** Time that was lost to TCP and that no finding owns. */
+function smallWaits({ small_waits: small }: Connection): string[][] {
+  if (small === null) return [];
+  const worst = small.count > 1 ? `, worst ${duration(small.worst_ms)}` : "";
+  return [[`small waits that no finding owns: ${count(small.count)}`, `${duration(small.total_ms)} in all${worst}`]];
 }
 
 /** `client sends 10.0/s, one every 100 ms, evenly`. */

@@ -1,5 +1,4 @@
 import type { Capture, Page, PageCapture } from "../data/page.ts";
-import { lost, total } from "../text/lines.ts";
 import { bytes, count, duration, plural } from "../text/number.ts";
 import { CallsPanel } from "./calls.tsx";
 import { Connections, type View } from "./connections/list.tsx";
@@ -75,19 +74,19 @@ export function CaptureHead({ capture, known }: { capture: Capture; known: PageC
     <header class="capture-head">
       <h1>{capture.name}</h1>
       <p class="facts">{facts(capture, known).join(" · ")}</p>
-      <Verdict capture={capture} known={known} />
+      <Verdict known={known} />
     </header>
   );
 }
 
-/** The verdict, with the sign of the worst that was found. */
-export function Verdict({ capture, known }: { capture: Capture; known: PageCapture }) {
-  const kind = verdictKind(capture);
+/** The verdict with its sign, both as the terminal has them. */
+export function Verdict({ known }: { known: PageCapture }) {
+  const kind = known.sign ?? "unclear";
   const [head, detail] = firstSentence(known.verdict);
   return (
     <div class={`verdict ${kind}`}>
       <span class="verdict-sign" aria-hidden="true">
-        {{ problem: "✖", advice: "▲", note: "○", good: "✔" }[kind]}
+        {{ problem: "✖", advice: "▲", note: "○", good: "✔", unclear: "?" }[kind]}
       </span>
       <p>
         <b>{head}</b>
@@ -101,17 +100,6 @@ export function Verdict({ capture, known }: { capture: Capture; known: PageCaptu
 export function firstSentence(text: string): [string, string] {
   const end = text.search(/[.:?!] (?=\S)/);
   return end < 0 ? [text, ""] : [text.slice(0, end + 1), text.slice(end + 1)];
-}
-
-type VerdictKind = "problem" | "advice" | "note" | "good";
-
-/** Good is what has no finding and little lost time: the terminal's sentence says what exactly it is. */
-function verdictKind({ findings, ledger_ms, connections }: Capture): VerdictKind {
-  for (const severity of ["problem", "advice"] as const) {
-    if (findings.some((finding) => finding.severity === severity)) return severity;
-  }
-  const unsure = connections.length === 0 || lost(ledger_ms) + ledger_ms.unexplained > 0.2 * total(ledger_ms);
-  return unsure ? "note" : "good";
 }
 
 function facts({ kind, packets, bytes: size, duration_ms, start }: Capture, known: PageCapture): string[] {
@@ -273,7 +261,7 @@ export function Captures({ captures, page }: { captures: Capture[]; page: Page }
                 <a href={href({ at: "capture", capture: index })}>{capture.name}</a>
               </h2>
               <p class="facts">{facts(capture, known).join(" · ")}</p>
-              <Verdict capture={capture} known={known} />
+              <Verdict known={known} />
               {captures.length <= MOST_IN_FULL ? (
                 <Ledger ledger={capture.ledger_ms} of={all(known.connections)} />
               ) : (

@@ -7,6 +7,7 @@ export const LINES: LineName[] = [
   "handshake",
   "client-app",
   "server-app",
+  "idle",
   "network",
   "queueing",
   "nagle",
@@ -34,6 +35,7 @@ export const IN_BARS: LineName[] = [
   "network",
   "server-app",
   "client-app",
+  "idle",
 ];
 
 const LOST: ReadonlySet<LineName> = new Set([
@@ -49,8 +51,9 @@ const LOST: ReadonlySet<LineName> = new Set([
 /** What a connection is waiting for. */
 export const MEANING: Record<LineName, string> = {
   handshake: "SYN, SYN-ACK and ACK travel",
-  "client-app": "the client's program has not spoken yet",
-  "server-app": "the server's program has not spoken yet",
+  "client-app": "waiting for the client's program",
+  "server-app": "waiting for the server's program",
+  idle: "nobody waits for anything",
   network: "data or its ACK travels",
   queueing: "the round trip beyond the base one",
   nagle: "a small segment is held for an ACK",

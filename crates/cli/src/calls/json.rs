@@ -1,4 +1,4 @@
-//! What the calls tell, for programs: `calls` in a capture of `tcpwhy-report/1`.
+//! What the calls tell, for programs: `calls` in a capture of `tcpwhy-report/2`.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};

@@ -34,7 +34,7 @@ pub(super) struct Wanting {
 impl Gathered {
     pub(super) fn new(source: &dyn Source, chosen: Chosen, place: Place) -> Self {
         let Chosen { connections, findings, others_ledger_ms, listed, .. } = chosen;
-        let verdict = terminal::verdict(source);
+        let (sign, verdict) = terminal::signed_verdict(source);
         let candidates = listed.into_values().map(|candidate| {
             let findings = match candidate.findings {
                 0 => Vec::new(),
@@ -48,7 +48,7 @@ impl Gathered {
         Self {
             candidates: candidates.collect(),
             shared_evidence: shared.collect(),
-            page: CapturePage { verdict, connections, findings, others_ledger_ms, ..CapturePage::default() },
+            page: CapturePage { verdict, sign: Some(sign), connections, findings, others_ledger_ms, ..CapturePage::default() },
             place,
         }
     }

@@ -26,7 +26,7 @@ fn json_keeps_its_promise() {
     let ran = desk.run(&["--format", "json", "slow.pcap", "many.pcap"]);
     let report = ran.json();
     assert_valid(&report);
-    assert_eq!(report["format"], "tcpwhy-report/1");
+    assert_eq!(report["format"], "tcpwhy-report/2");
     // --top is for people.
     assert_eq!(report["captures"][1]["connections"].as_array().map(Vec::len), Some(12));
     let rules: Vec<_> = report["captures"][0]["findings"]

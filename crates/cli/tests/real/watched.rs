@@ -38,7 +38,7 @@ impl Capture {
     }
 }
 
-/// `tcpwhy-report/1` of one capture.
+/// `tcpwhy-report/2` of one capture.
 pub(crate) struct Report(Value);
 
 impl Report {

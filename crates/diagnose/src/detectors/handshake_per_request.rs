@@ -77,7 +77,7 @@ impl Group {
     /// Counts a connection; in order of their beginnings.
     fn add(&mut self, id: u64, connection: &Connection) {
         self.count += 1;
-        self.calls = self.calls.saturating_add(connection.handshake() + connection.exchanges.total);
+        self.calls = self.calls.saturating_add(connection.handshake() + connection.exchanges.total());
         self.lives = self.lives.saturating_add(connection.last - connection.first);
         if self.free.peek().is_some_and(|free| free.0 <= connection.first) {
             self.free.pop();
@@ -179,7 +179,7 @@ fn single(subject: &Subject<'_>) -> Option<Finding> {
 fn syn(subject: &Subject<'_>) -> Evidence {
     let connection = subject.connection;
     let note = format!("SYN: a handshake of {} for one exchange", human(connection.handshake()));
-    subject.packet(connection.syn_number, connection.established - connection.handshake(), note)
+    subject.packet(u64::from(connection.syn_low), connection.established - connection.handshake(), note)
 }
 
 fn fixes() -> Vec<Fix> {

@@ -3,7 +3,7 @@
 use super::rule::{Check, rule};
 use super::subject::{Subject, human};
 use crate::diagnosis::ms;
-use crate::flow::fact::{Cause, End};
+use crate::flow::fact::End;
 use crate::flow::release::ack_held;
 use crate::report::{Finding, Severity};
 
@@ -39,7 +39,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 fn finding(subject: &Subject<'_>, sender: End) -> Option<Finding> {
     let half = subject.half(sender);
     let base = subject.connection.base_round_trip().unwrap_or(0);
-    if half.idle_acks < FEWEST || subject.tally(Cause::NagleHold, sender).is_some() {
+    if half.idle_acks < FEWEST || subject.holds(sender).is_some() {
         return None;
     }
     let typical = (f64::from(half.idle_acks_late) / f64::from(half.idle_acks)) as i64;

@@ -1,13 +1,14 @@
 //! What one sender's holds by Nagle's algorithm add up to: shared by the rules that speak of them.
 
-use super::subject::Subject;
+use super::subject::{Subject, human, times};
+use super::weight::Waits;
 use crate::flow::connection::RELEASE_TOLERANCE;
-use crate::flow::fact::{Cause, End};
+use crate::flow::fact::End;
 use crate::flow::held::Held;
 use crate::flow::release::{STREAM_RUN, ack_held, fastest_reaction};
 use crate::flow::rhythm::Rhythm;
 use crate::ledger::{Case, Tally};
-use crate::report::Fix;
+use crate::report::{Fix, Severity};
 
 /// The pattern in which the program wrote what was held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,8 +21,8 @@ pub(crate) enum Pattern {
 
 /// All holds of one sender.
 #[derive(Debug)]
-pub(crate) struct Holds<'a> {
-    pub(crate) tally: &'a Tally,
+pub(crate) struct Holds {
+    pub(crate) tally: Tally,
     /// Holds that the base round trip explains, and their cost in ns.
     pub(crate) plain: u64,
     pub(crate) plain_cost: i64,
@@ -32,7 +33,7 @@ pub(crate) struct Holds<'a> {
     pub(crate) typical: i64,
     pub(crate) plain_typical: i64,
     pub(crate) pattern: Pattern,
-    pub(crate) held: &'a Held,
+    pub(crate) held: Held,
     /// A case longer than this, ns, ended on a delayed ACK.
     limit: i64,
     /// Whether the base round trip is known, and with it which of the two a hold was.
@@ -58,26 +59,20 @@ const FAR: f64 = 0.85;
 /// A bulk transfer with more holds than this for each answer is a stream whose tails nobody waits for. Messages in
 /// pieces have one or two: Nagle's algorithm sends all that has come together meanwhile at once.
 const HOLDS_OF_MESSAGE: u64 = 3;
-/// Costs below this are nobody's trouble. ns.
-const SMALLEST_COST: i64 = 10_000_000;
-/// …nor are those below one in so many of the time spent in exchanges.
-const SHARE_OF_EXCHANGES: i64 = 20;
-/// …or, where there are none, of the connection's life, which may be mostly idle.
-const SHARE_OF_LIFE: i64 = 100;
 
-impl<'a> Holds<'a> {
+impl Holds {
     /// The holds of `end`, if there were any.
-    pub(crate) fn of(subject: &'a Subject<'_>, end: End) -> Option<Self> {
-        let tally = subject.tally(Cause::NagleHold, end)?;
+    pub(crate) fn of(subject: &Subject<'_>, end: End) -> Option<Self> {
+        let tally = subject.holds(end)?;
         let half = subject.half(end);
-        let held = half.holds.as_deref()?;
+        let held = subject.connection.holds(end)?;
         let base = subject.connection.base_round_trip();
         let to_sender = if base.is_some() { subject.half(1 - end).part_or_zero() } else { 0 };
         let is_far = to_sender > RELEASE_TOLERANCE;
-        if is_far && !are_reactions(held, to_sender) {
+        if is_far && half.shown.as_deref().is_some_and(|shown| !are_reactions(&shown.held, to_sender)) {
             return None;
         }
-        let pattern = pattern(held, half.run_longest, half.rhythm.as_deref(), is_far)?;
+        let pattern = pattern(&held, half.run_longest, half.rhythm.as_deref(), is_far)?;
         // The capture sees the receiver's part of the round trip, from a segment to its ACK.
         let part = if base.is_some() { half.part_or_zero() } else { 0 };
         let limit = part + ack_held(part);
@@ -92,7 +87,6 @@ impl<'a> Holds<'a> {
             / (all_length as f64 + reactions(waits.count())).max(1.0);
         let plain_cost = (tally.total as f64 * plain_share.clamp(0.0, 1.0)) as i64;
         Some(Self {
-            tally,
             plain,
             plain_cost,
             delayed,
@@ -100,11 +94,27 @@ impl<'a> Holds<'a> {
             typical: middle_of(plain, delayed),
             plain_typical: middle_of(0, plain) + held.mean_reaction(),
             pattern,
-            held,
+            tally,
             limit: limit + base.unwrap_or(part) - part,
             sure: base.is_some(),
             is_far,
+            held,
         })
+    }
+
+    /// What TCP did: `Held by Nagle's algorithm until the delayed ACK, typically 42.0 ms`.
+    pub(crate) fn chain(&self, subject: &Subject<'_>, end: End) -> String {
+        let (delayed, plain) = (human(self.typical), human(self.plain_typical));
+        let until = match (self.delayed, self.plain) {
+            (0, _) => format!("until the ACK, one round trip later, typically {plain}"),
+            (_, 0) => format!("until {}'s delayed ACK, typically {delayed}", subject.who(1 - end)),
+            (late, _) => format!(
+                "until the ACK, which {} delayed {}, typically {delayed}",
+                subject.who(1 - end),
+                times(late)
+            ),
+        };
+        format!("Held by Nagle's algorithm {until}")
     }
 
     /// How sure it is that these were holds: a single one could be chance. And without a known round trip,
@@ -124,27 +134,30 @@ impl<'a> Holds<'a> {
         case.length < self.limit
     }
 
-    /// Whether what holds of `end` cost, in ns, is worth a person's time. Those inside a bulk transfer are not:
-    /// what is behind a held tail comes later still.
-    pub(crate) fn is_worth(subject: &Subject<'_>, end: End, cost: i64) -> bool {
+    /// How loudly holds of `end` are told that cost so many ns, `count` of them; `None` where they are nobody's trouble.
+    /// Those inside a bulk transfer are not: what is behind a held tail comes later still.
+    pub(crate) fn severity(
+        &self,
+        subject: &Subject<'_>,
+        end: End,
+        cost: i64,
+        count: u64,
+    ) -> Option<Severity> {
         let exchanges = &subject.connection.exchanges;
-        let holds = subject.tally(Cause::NagleHold, end).map_or(0, |tally| tally.count);
-        if subject.half(end).is_bulk() && holds > HOLDS_OF_MESSAGE * exchanges.number() {
-            return false;
+        if subject.half(end).is_bulk() && self.tally.count > HOLDS_OF_MESSAGE * exchanges.number() {
+            return None;
         }
-        let is_big_share = if exchanges.is_request_response() {
-            cost.saturating_mul(SHARE_OF_EXCHANGES) >= exchanges.total
-        } else {
-            cost.saturating_mul(SHARE_OF_LIFE) >= subject.duration()
-        };
-        cost >= SMALLEST_COST && is_big_share
+        let worst = self.tally.worst().first().map_or(0, |case| case.length).min(cost);
+        Waits { cost, worst, count }.severity(subject.waiting(), Severity::Problem)
     }
 }
 
 /// Whether what followed the ACKs, seen far from the sender, did so as reactions do.
 fn are_reactions(held: &Held, to_sender: i64) -> bool {
     let mean = held.mean_reaction();
-    mean >= fastest_reaction(to_sender) && mean <= to_sender + to_sender / REACTION_SHARE + RELEASE_TOLERANCE
+    held.waits.count() == 0
+        || mean >= fastest_reaction(to_sender)
+            && mean <= to_sender + to_sender / REACTION_SHARE + RELEASE_TOLERANCE
 }
 
 /// How the program wrote what was held; `None` where its holds were chance.
@@ -160,7 +173,7 @@ fn pattern(held: &Held, run_longest: u8, rhythm: Option<&Rhythm>, is_far: bool) 
 }
 
 /// What to do about holds, in order of preference.
-pub(crate) fn fixes(subject: &Subject<'_>, end: End, holds: &Holds<'_>) -> Vec<Fix> {
+pub(crate) fn fixes(subject: &Subject<'_>, end: End, holds: &Holds) -> Vec<Fix> {
     let nodelay = Fix {
         title: format!("Set TCP_NODELAY on the {}'s socket", subject.side_name(end)),
         how: format!(

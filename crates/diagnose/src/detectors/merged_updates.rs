@@ -24,8 +24,7 @@ rule! {
     /// divided by the units in the second, is the program's period, and has to be about the same for at least
     /// half of them. How old the oldest update in a segment is lies between that interval less one period and
     /// the whole interval; where in between, the last update that left at once and the period tell (of the
-    /// periods that fit, the roundest is taken). The time is the same that `nagle-delayed-ack` or `nagle-hold`
-    /// shows.
+    /// periods that fit, the roundest is taken).
     ///
     /// ## What to do
     /// Here `TCP_NODELAY` is the right cure, on the socket that *sends*: each update is a whole message.
@@ -53,13 +52,12 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             continue;
         };
         let Some(rhythm) = subject.half(end).rhythm.as_deref() else { continue };
-        if !is_merged(rhythm) || !Holds::is_worth(subject, end, holds.tally.total) {
-            continue;
-        }
-        let tally = holds.tally;
+        let tally = &holds.tally;
+        let severity = holds.severity(subject, end, tally.total, tally.count);
+        let Some(severity) = severity.filter(|_| is_merged(rhythm)) else { continue };
         findings.push(Finding {
             rule: MERGED_UPDATES.name,
-            severity: MERGED_UPDATES.severity,
+            severity,
             connection: Some(subject.id),
             blame: subject.blame(end),
             count: u64::from(rhythm.merged),
@@ -84,7 +82,7 @@ fn is_merged(rhythm: &Rhythm) -> bool {
         && near * 100 >= periods.count() * EVEN
 }
 
-fn summary(subject: &Subject<'_>, end: End, holds: &Holds<'_>, rhythm: &Rhythm) -> String {
+fn summary(subject: &Subject<'_>, end: End, holds: &Holds, rhythm: &Rhythm) -> String {
     let (wire, period) = (rhythm.gaps.quantile(0.5), rhythm.periods.quantile(0.5));
     let units = wire as f64 / period.max(1) as f64;
     let lag = holds.tally.total / holds.tally.count.max(1) as i64;
@@ -102,16 +100,14 @@ fn summary(subject: &Subject<'_>, end: End, holds: &Holds<'_>, rhythm: &Rhythm) 
     };
     format!(
         "{}-byte updates that {} writes about every {} leave about every {}, typically {units:.1} to a segment, \
-         the oldest {} late on average, because {until}. These {} ({} of the connection's life) are the same \
-         that {} shows.",
+         the oldest {} late on average, because {until}: {} in all, {} of the time in which somebody waited.",
         rhythm.unit,
         subject.who(end),
         beat(period),
         beat(wire),
         human(lag),
         human(holds.tally.total),
-        percent(holds.tally.total, subject.duration()),
-        if holds.delayed > holds.plain { "nagle-delayed-ack" } else { "nagle-hold" },
+        percent(holds.tally.total, subject.waiting()),
     )
 }
 
@@ -120,8 +116,8 @@ fn beat(ns: i64) -> String {
     if ns < 10_000_000 { human(ns) } else { format!("{:.0} ms", ns as f64 / 1e6) }
 }
 
-fn evidence(subject: &Subject<'_>, holds: &Holds<'_>) -> Vec<Evidence> {
-    subject.evidence(holds.tally, |_| {
+fn evidence(subject: &Subject<'_>, holds: &Holds) -> Vec<Evidence> {
+    subject.evidence(&holds.tally, |_| {
         [
             "an update leaves; those written from now on wait for its ACK".to_owned(),
             "the ACK".to_owned(),

@@ -7,6 +7,7 @@ mod capture_gap;
 mod clock_step;
 mod cork_timeout;
 mod delayed_ack;
+mod duplicated_frames;
 mod ecn_backoff;
 mod fast_recovery;
 mod handshake_per_request;
@@ -26,6 +27,7 @@ mod recipes;
 mod relay_merge;
 mod rto_stall;
 mod rule;
+pub(crate) mod shares;
 mod silly_window;
 mod slow_client;
 mod slow_server;
@@ -40,6 +42,7 @@ mod tail_loss;
 #[cfg(test)]
 pub(crate) mod testing;
 mod uneven_cadence;
+mod weight;
 mod windows;
 mod zero_window;
 
@@ -59,6 +62,7 @@ pub static RULES: &[&Rule] = &[
     &clock_step::CLOCK_STEP,
     &cork_timeout::CORK_TIMEOUT,
     &delayed_ack::DELAYED_ACK,
+    &duplicated_frames::DUPLICATED_FRAMES,
     &ecn_backoff::ECN_BACKOFF,
     &fast_recovery::FAST_RECOVERY,
     &handshake_per_request::HANDSHAKE_PER_REQUEST,
@@ -87,8 +91,15 @@ pub static RULES: &[&Rule] = &[
     &zero_window::ZERO_WINDOW,
 ];
 
-/// What the rules find on one connection.
+/// What the rules find on one connection: each wait once.
 pub(crate) fn of(subject: &Subject<'_>) -> Vec<Finding> {
+    let mut findings = each(subject);
+    shares::share_out(subject, &mut findings);
+    findings
+}
+
+/// What each rule finds on one connection, by itself.
+pub(crate) fn each(subject: &Subject<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for rule in RULES {
         if let Check::Connection(check) = rule.check {

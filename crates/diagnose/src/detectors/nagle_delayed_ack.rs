@@ -38,11 +38,10 @@ rule! {
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for end in 0..2 {
         let Some(holds) = Holds::of(subject, end) else { continue };
-        if holds.delayed == 0 || !Holds::is_worth(subject, end, holds.delayed_cost) {
-            continue;
-        }
+        let severity = holds.severity(subject, end, holds.delayed_cost, holds.delayed);
+        let Some(severity) = severity.filter(|_| holds.delayed > 0) else { continue };
         let waited = human(holds.typical);
-        let evidence = subject.evidence(holds.tally, |_| {
+        let evidence = subject.evidence(&holds.tally, |_| {
             [
                 "a small segment leaves; the next has to wait for its ACK".to_owned(),
                 "the pure ACK that was waited for".to_owned(),
@@ -51,12 +50,12 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         });
         findings.push(Finding {
             rule: NAGLE_DELAYED_ACK.name,
-            severity: NAGLE_DELAYED_ACK.severity,
+            severity,
             connection: Some(subject.id),
             blame: subject.blame(end),
             count: holds.delayed,
             cost_ms: ms(holds.delayed_cost),
-            worst_ms: ms(holds.tally.worst()[0].length),
+            worst_ms: ms(holds.tally.worst()[0].length.min(holds.delayed_cost)),
             confidence: holds.confidence(),
             summary: format!(
                 "Nagle's algorithm on {} held a small segment {} until {} sent its delayed ACK, typically \

@@ -35,14 +35,13 @@ rule! {
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for end in 0..2 {
         let Some(holds) = Holds::of(subject, end) else { continue };
-        if holds.plain == 0 || !Holds::is_worth(subject, end, holds.plain_cost) {
-            continue;
-        }
+        let severity = holds.severity(subject, end, holds.plain_cost, holds.plain);
+        let Some(severity) = severity.filter(|_| holds.plain > 0) else { continue };
         let worst =
             holds.tally.worst().iter().filter(|case| holds.is_plain(case)).map(|case| case.length).max();
         findings.push(Finding {
             rule: NAGLE_HOLD.name,
-            severity: NAGLE_HOLD.severity,
+            severity,
             connection: Some(subject.id),
             blame: subject.blame(end),
             count: holds.plain,
@@ -66,8 +65,8 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-fn evidence(subject: &Subject<'_>, holds: &Holds<'_>) -> Vec<Evidence> {
-    subject.evidence(holds.tally, |case| {
+fn evidence(subject: &Subject<'_>, holds: &Holds) -> Vec<Evidence> {
+    subject.evidence(&holds.tally, |case| {
         if !holds.is_plain(case) {
             return Default::default();
         }

@@ -5,7 +5,7 @@ use super::subject::{Subject, human, percent};
 use crate::diagnosis::ms;
 use crate::flow::fact::Cause;
 use crate::ledger::Tally;
-use crate::report::{Evidence, Finding, Fix, Severity, Vantage};
+use crate::report::{Evidence, Finding, Fix, Line, Severity, Vantage};
 
 rule! {
     /// The server's program takes long to answer; TCP has nothing to send meanwhile.
@@ -42,16 +42,20 @@ rule! {
 
 /// Costs below this are nobody's trouble. ns.
 const SMALLEST_COST: i64 = 10_000_000;
+/// A person feels so long a wait for one answer, and so much in all (J. Nielsen 1993, "Usability Engineering", chapter 5:
+/// 0.1 s is what feels instantaneous). ns.
+const FELT: i64 = 100_000_000;
+const FELT_IN_ALL: i64 = 500_000_000;
+/// The program's part in the time in which somebody waited, one in so many, from which on it is noted.
+const SHARE_OF_WAITING: i64 = 5;
 /// The program's part in exchanges, one in so many, from which on it is worth a word…
 const SHARE_OF_EXCHANGES: i64 = 4;
 /// …and where answers take less than [`SHORT`] on average: ordinary work, unless hardly anything else takes time.
 const SHARE_IF_SHORT: i64 = 2;
 /// ns.
 const SHORT: i64 = 20_000_000;
-/// Fewer slow answers than one in so many are accidents…
+/// Fewer slow answers than one in so many are accidents, if none of them is felt: a busy machine's hiccups.
 const RARE: u64 = 20;
-/// …and below this nobody waits noticeably for one: a busy machine's hiccup. ns.
-const NOTICED: i64 = 100_000_000;
 
 /// What the server's program took.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +69,10 @@ struct Work {
     total: i64,
     mean: i64,
     worst: i64,
+    /// The time in which somebody waited for something, ns.
+    waiting: i64,
+    /// Of the total, what may have been notices that nobody had asked for, ns.
+    unsure: i64,
 }
 
 /// The waits that were the server's program's: before answers, and within them.
@@ -72,38 +80,71 @@ fn tallies(subject: &Subject<'_>) -> Vec<Tally> {
     let server = 1 - subject.client();
     // A single wait as long as a cork's may as well be a lost answer's timer.
     let answers = subject.program(server).filter(|tally| tally.cause == Cause::Program || tally.count > 1);
-    answers.into_iter().chain(subject.tally(Cause::ProgramPause, server).cloned()).collect()
+    let late = subject.tally(Cause::LateAnswer, server).filter(|_| subject.connection.answers_late());
+    answers
+        .into_iter()
+        .chain(late.cloned())
+        .chain(subject.tally(Cause::ProgramPause, server).cloned())
+        .collect()
 }
 
 impl Work {
     fn of(subject: &Subject<'_>, tallies: &[Tally]) -> Self {
-        let total = tallies.iter().map(|tally| tally.total).sum();
+        // What was on its way meanwhile has its own line.
+        let total = tallies.iter().map(|tally| tally.total).sum::<i64>();
+        let total = total.min(subject.booked(Line::ServerApp));
         let worst = tallies.iter().filter_map(|tally| Some(tally.worst().first()?.length)).max();
+        let late = tallies.iter().filter(|tally| tally.cause == Cause::LateAnswer);
+        let unsure = late.map(|tally| tally.total).sum();
         let answers = subject.connection.exchanges.number();
         // Near the server an exchange is seen without its way from and to the client.
         let unseen = subject.half(1 - subject.client()).part_or_zero().saturating_mul(answers as i64);
-        let exchanges = subject.connection.exchanges.total.saturating_add(unseen);
+        let exchanges = subject.connection.exchanges.total().saturating_add(unseen);
         // An answer may have several pauses.
         let count = tallies.iter().map(|tally| tally.count).sum::<u64>().min(answers.max(1));
         let mean = total / count.max(1) as i64;
-        Self { count, answers, exchanges, total, mean, worst: worst.unwrap_or(0) }
+        Self {
+            count,
+            answers,
+            exchanges,
+            total,
+            mean,
+            worst: worst.unwrap_or(0).min(total),
+            waiting: subject.waiting(),
+            unsure,
+        }
     }
 
     fn is_worth_a_word(&self) -> bool {
+        self.is_felt() || self.total >= SMALLEST_COST.max(self.waiting / SHARE_OF_WAITING) || self.is_much()
+    }
+
+    /// Whether it takes much of what exchanges take.
+    fn is_much(&self) -> bool {
         let share = if self.mean < SHORT { SHARE_IF_SHORT } else { SHARE_OF_EXCHANGES };
-        self.total >= SMALLEST_COST.max(self.exchanges / share)
+        self.total >= SMALLEST_COST.max(self.exchanges.min(self.waiting) / share)
+    }
+
+    fn is_felt(&self) -> bool {
+        self.worst >= FELT || self.total >= FELT_IN_ALL
     }
 
     fn severity(&self) -> Severity {
-        let is_hiccup = self.count * RARE < self.answers && self.worst < NOTICED;
-        if is_hiccup { Severity::Note } else { SLOW_SERVER.severity }
+        let is_hiccup = self.count * RARE < self.answers && self.worst < FELT;
+        // Where most of it rests on the direction of late messages alone, packets do not tell.
+        let is_sure = self.unsure <= self.total / 2;
+        if is_sure && !is_hiccup && (self.is_felt() || self.is_much()) {
+            SLOW_SERVER.severity
+        } else {
+            Severity::Note
+        }
     }
 }
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     let (connection, server) = (subject.connection, 1 - subject.client());
     // A flow over UDP shows no round trip, so the path's part in an answer's delay is not known.
-    if connection.is_udp || !connection.exchanges.is_request_response() {
+    if connection.is_udp || connection.exchanges.is_stream() {
         return;
     }
     let tallies = tallies(subject);
@@ -131,6 +172,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 /// likely the shorter the answer took against the round trip.
 fn confidence(subject: &Subject<'_>, work: Work) -> f64 {
     match (subject.vantage(), subject.connection.base_round_trip()) {
+        _ if work.unsure > work.total / 2 => 0.5,
         (Vantage::Server, _) => 0.95,
         (_, Some(base)) if work.mean >= base.saturating_mul(10) => 0.95,
         (_, Some(base)) if work.mean >= base => 0.8,

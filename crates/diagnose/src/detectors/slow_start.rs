@@ -47,6 +47,8 @@ rule! {
 const INITIAL_WINDOW: u64 = 10;
 /// A larger one that content networks use, segments.
 const LARGER_WINDOW: u64 = 32;
+/// Rounds that take so much in all are felt, however long the connection lives. ns.
+const FELT: i64 = 50_000_000;
 /// One round could be a flight that ended by chance; growth over several is slow start's.
 const CONFIDENCE_ONCE: f64 = 0.85;
 const CONFIDENCE: f64 = 0.95;
@@ -56,7 +58,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let Some(sending) = subject.connection.sending(end) else { continue };
         if let Some(tally) = subject.tally(Cause::SlowStart, end)
             && is_sure(subject, end, &sending.flights.opening)
-            && matters(subject, tally.total)
+            && (tally.total >= FELT || matters(subject, tally.total))
         {
             findings.push(finding(subject, end, tally, &sending.flights));
         }

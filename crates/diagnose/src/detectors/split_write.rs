@@ -16,8 +16,8 @@ rule! {
     /// Header and body in two writes, a chain of small buffers sent one by one, two requests in a row of which
     /// only the second is answered: each write that finds a small segment still on its way has to wait for its
     /// ACK (Nagle's algorithm). The other side's program cannot answer yet, since it has only half of the
-    /// message, so no answer carries that ACK and it comes late. `nagle-delayed-ack` and `nagle-hold` show how
-    /// long TCP waited; this rule points to the cause, which is in the program. It is the same time.
+    /// message, so no answer carries that ACK and it comes late. The finding tells the mechanism, too; `nagle-delayed-ack`
+    /// and `nagle-hold` stand alone only where the program's habit is not known.
     ///
     /// ## How it is detected
     /// A hold as in `nagle-delayed-ack` and `nagle-hold`, but not in a stream of updates: the pieces belong to
@@ -44,13 +44,11 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let Some(holds) = Holds::of(subject, end).filter(|holds| holds.pattern == Pattern::Pieces) else {
             continue;
         };
-        let tally = holds.tally;
-        if !Holds::is_worth(subject, end, tally.total) {
-            continue;
-        }
+        let tally = &holds.tally;
+        let Some(severity) = holds.severity(subject, end, tally.total, tally.count) else { continue };
         findings.push(Finding {
             rule: SPLIT_WRITE.name,
-            severity: SPLIT_WRITE.severity,
+            severity,
             connection: Some(subject.id),
             blame: subject.blame(end),
             count: tally.count,
@@ -64,38 +62,33 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     }
 }
 
-fn summary(subject: &Subject<'_>, end: End, holds: &Holds<'_>) -> String {
+fn summary(subject: &Subject<'_>, end: End, holds: &Holds) -> String {
     let message = match subject.connection.exchanges.is_request_response() {
         true if end == subject.client() => "requests",
         true => "answers",
         false => "messages",
-    };
-    let mechanism = match (Holds::is_worth(subject, end, holds.plain_cost), holds.delayed > 0) {
-        (true, true) => "nagle-delayed-ack and nagle-hold show",
-        (true, false) => "nagle-hold shows",
-        (false, _) => "nagle-delayed-ack shows",
     };
     let (habit, rest) = match may_be_whole(subject, end, holds) {
         true => (format!("several {message} in a row, or one in pieces"), "the next"),
         false => (format!("{message} in pieces"), "the rest"),
     };
     format!(
-        "The program of {} writes {habit}: {} went out alone and {rest}, {}, had to wait for the ACK, {} ({} on \
-         average). These {} ({} of the connection's life) are the same that {mechanism}: there is the mechanism, \
-         here its cause.",
+        "The program of {} writes {habit}: {} went out alone and {rest}, {}, had to wait, {} ({} on average). {}: {} in \
+         all, {} of the time in which somebody waited.",
         subject.who(end),
         bytes(holds.held.first),
         bytes(holds.held.rest),
         how_often(subject, holds.tally.count),
-        human(super::windows::mean(holds.tally)),
+        human(super::windows::mean(&holds.tally)),
+        holds.chain(subject, end),
         human(holds.tally.total),
-        percent(holds.tally.total, subject.duration()),
+        percent(holds.tally.total, subject.waiting()),
     )
 }
 
 /// Whether what waited may have been a message of its own: it is as long as what it waited for, and not there in each
 /// exchange, or other messages went unanswered, too.
-fn may_be_whole(subject: &Subject<'_>, end: End, holds: &Holds<'_>) -> bool {
+fn may_be_whole(subject: &Subject<'_>, end: End, holds: &Holds) -> bool {
     let exchanges = &subject.connection.exchanges;
     let in_each = exchanges.is_request_response() && holds.tally.count >= exchanges.number();
     (holds.held.first == holds.held.rest && !in_each) || subject.half(end).run_longest >= STREAM_RUN
@@ -121,7 +114,7 @@ fn bytes(sizes: Sizes) -> String {
     }
 }
 
-fn evidence(subject: &Subject<'_>, end: End, holds: &Holds<'_>) -> Vec<Evidence> {
+fn evidence(subject: &Subject<'_>, end: End, holds: &Holds) -> Vec<Evidence> {
     let told = match may_be_whole(subject, end, holds) {
         true => [
             "a small message or the first piece of one leaves",
@@ -134,7 +127,7 @@ fn evidence(subject: &Subject<'_>, end: End, holds: &Holds<'_>) -> Vec<Evidence>
             "the rest leaves at once",
         ],
     };
-    subject.evidence(holds.tally, |_| told.map(str::to_owned))
+    subject.evidence(&holds.tally, |_| told.map(str::to_owned))
 }
 
 #[cfg(test)]

@@ -2,13 +2,14 @@
 
 use tcpwhy_wire::Names;
 
-use crate::diagnosis::{ms, vantage};
+use crate::diagnosis::ms;
 use crate::flow::Connection;
+use crate::flow::beliefs::vantage;
 use crate::flow::fact::{Cause, End};
 use crate::flow::half::Half;
 use crate::flow::table::Record;
 use crate::ledger::{Case, Ledger, Tally};
-use crate::report::{Blame, Blamed, Evidence, Fix, Side, Vantage};
+use crate::report::{Blame, Blamed, Evidence, Fix, Line, Side, Vantage};
 
 /// One connection as the rules see it.
 #[derive(Debug)]
@@ -45,6 +46,16 @@ impl<'a> Subject<'a> {
     /// First packet to last, ns.
     pub(crate) fn duration(&self) -> i64 {
         self.connection.last - self.connection.first
+    }
+
+    /// The time in which somebody waited for something, ns: all but what is idle.
+    pub(crate) fn waiting(&self) -> i64 {
+        self.duration() - self.booked(Line::Idle)
+    }
+
+    /// The time that is booked on a line, ns.
+    pub(crate) fn booked(&self, line: Line) -> i64 {
+        self.ledger.lines(self.connection)[line as usize]
     }
 
     /// The client's index.
@@ -102,6 +113,11 @@ impl<'a> Subject<'a> {
     /// Waits of one cause on one end.
     pub(crate) fn tally(&self, cause: Cause, end: End) -> Option<&Tally> {
         self.ledger.tallies.get(cause, end)
+    }
+
+    /// All that Nagle's algorithm held of `end`.
+    pub(crate) fn holds(&self, end: End) -> Option<Tally> {
+        self.ledger.holds(self.connection, end)
     }
 
     /// All that the program of `end` took to answer.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use tcpwhy_wire::text::{Item, Reader};
 
 use crate::hops::{Candidates, Hops, Place};
-use crate::report::{Finding, Source};
+use crate::report::Finding;
 use crate::{Analyzer, CaptureInfo, Diagnosis};
 
 /// Analyses one capture written as tcpdump prints it.
@@ -51,9 +51,12 @@ fn analyzed(text: &str, mut analyzer: Analyzer) -> Diagnosis {
     analyzer.finish(info)
 }
 
-/// The findings of one rule in a conversation.
+/// What one rule finds in a conversation, before time is shared out among rules.
 pub(crate) fn findings(rule: &str, text: &str) -> Vec<Finding> {
-    diagnose(text).findings().filter(|finding| finding.rule == rule).collect()
+    let diagnosis = diagnose(text);
+    let of_connections = diagnosis.subjects().flat_map(|subject| super::each(&subject));
+    let all = super::of_capture(&diagnosis).into_iter().chain(of_connections);
+    all.filter(|finding| finding.rule == rule).collect()
 }
 
 /// A conversation with 10.0.0.2:80, packet by packet, as tcpdump prints it. Times are µs; sequence numbers are

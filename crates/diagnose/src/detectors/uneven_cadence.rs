@@ -109,11 +109,11 @@ fn is_caught_up(subject: &Subject<'_>, end: End, rhythm: &Rhythm, beat: Beat) ->
 
 /// Whether TCP held this side's messages back, which other rules tell.
 fn is_tcps_doing(subject: &Subject<'_>, end: End, rhythm: &Rhythm) -> bool {
-    use Cause::{CorkTimeout, NagleHold, ReceiveWindow, Recovery, Timeout, Unread, ZeroWindow};
-    let causes = [NagleHold, CorkTimeout, ReceiveWindow, ZeroWindow, Unread, Recovery, Timeout];
+    use Cause::{CorkTimeout, ReceiveWindow, Recovery, Timeout, Unread, ZeroWindow};
+    let causes = [CorkTimeout, ReceiveWindow, ZeroWindow, Unread, Recovery, Timeout];
     let merges = !subject.connection.is_udp
         && u64::from(rhythm.merged) * 100 > (rhythm.gaps.count() + 1) * u64::from(MERGED);
-    merges || causes.iter().any(|cause| subject.tally(*cause, end).is_some())
+    merges || subject.holds(end).is_some() || causes.iter().any(|cause| subject.tally(*cause, end).is_some())
 }
 
 /// Whether the capture was made on the sender's host.

@@ -80,7 +80,7 @@ pub(crate) fn matters_after_pauses(subject: &Subject<'_>, cost: i64) -> bool {
     let exchanges = &subject.connection.exchanges;
     let is_share = exchanges.is_request_response()
         && cost >= SMALLEST_AFTER_PAUSES
-        && cost >= exchanges.total / SHARE_OF_LIFE;
+        && cost >= exchanges.total() / SHARE_OF_LIFE;
     is_share || matters(subject, cost)
 }
 

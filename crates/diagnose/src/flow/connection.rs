@@ -4,10 +4,12 @@
 //! segment that leaves within the sender's own reaction time of an ACK was waiting for that ACK; one that
 //! leaves on its own was waiting for its program.
 
+use tcpwhy_wire::messages::Kind;
 use tcpwhy_wire::{Packet, Socket, Tcp, TcpFlags};
 
+use super::copies::Twin;
 use super::exchange::{Exchanges, Spoken};
-use super::fact::{Cause, End, Fact, Facts, Wait};
+use super::fact::{Awaited, Cause, End, Fact, Facts, Wait};
 use super::half::{Acked, Half, NEVER, Small, UNKNOWN};
 use super::handshake::client_by_port;
 use super::rhythm::{MESSAGE_GAP, RHYTHM_RUN, Rhythm};
@@ -23,9 +25,6 @@ pub(crate) const RELEASE_TOLERANCE: i64 = 1_000_000;
 pub(crate) const JITTER_SHARE: i64 = 4;
 /// A reaction faster than this can only come from the host the capture was made on. ns.
 pub(crate) const PROMPT: i64 = 100_000;
-/// Without a handshake, a reaction shorter than this cannot be a delayed ACK (Linux 2.0's, the shortest, is
-/// 20 ms), so it is the path. ns.
-const TRUSTED_PART: i64 = 10_000_000;
 /// Full segments no further apart than this are back to back, whatever the round trip. ns.
 const BACK_TO_BACK: i64 = 1_000_000;
 /// Full segments no further apart than this share of the present round trip are clocked by the path.
@@ -49,7 +48,8 @@ pub struct Connection {
     pub(crate) syn: Option<u32>,
     /// When the last SYN and the first SYN-ACK passed; `NEVER` where not seen.
     pub(crate) syn_at: i64,
-    pub(crate) syn_number: u64,
+    /// The low half of its packet's number.
+    pub(crate) syn_low: u32,
     pub(crate) syn_ack_at: i64,
     /// When the handshake was over.
     pub(crate) established: i64,
@@ -61,8 +61,12 @@ pub struct Connection {
     pub(crate) sent_acked: [u32; 2],
     /// What few connections have.
     pub(crate) rare: Option<Box<Rare>>,
+    /// What it has in common with another connection.
+    pub(crate) twin: Twin,
     /// By whom data was last sent: an [`End`], in one byte.
     last_speaker: u8,
+    /// What the present segment says, where its protocol is known.
+    pub(crate) said: Option<Kind>,
 }
 
 impl Connection {
@@ -79,7 +83,7 @@ impl Connection {
             previous: time,
             syn: None,
             syn_at: NEVER,
-            syn_number: 0,
+            syn_low: 0,
             syn_ack_at: NEVER,
             established: NEVER,
             reset: false,
@@ -87,7 +91,9 @@ impl Connection {
             burst_from: [0; 2],
             sent_acked: [0; 2],
             rare: None,
+            twin: Twin::default(),
             last_speaker: 0,
+            said: None,
         }
     }
 
@@ -105,8 +111,8 @@ impl Connection {
     /// rest is the receiver's delayed ACK.
     pub(crate) fn round_trip_share_of_holds(&self) -> f64 {
         let mut sums = (0, 0);
-        for half in &self.halves {
-            let Some(held) = half.holds.as_deref() else { continue };
+        for (end, half) in self.halves.iter().enumerate() {
+            let Some(held) = &self.holds(end) else { continue };
             // A hold is measured from the data to its ACK at the capture point: the receiver's part of the path.
             // Without a base round trip even the shortest of them may be a delayed ACK.
             let part = self.base_round_trip().map_or(0, |_| half.part_or_zero());
@@ -116,14 +122,6 @@ impl Connection {
         }
         let (within, all) = sums;
         if all == 0 { 1.0 } else { within as f64 / all as f64 }
-    }
-
-    /// Shortest round trip of the whole path, ns; `None` where it was not measured beyond doubt: without a
-    /// handshake, the shortest time to an ACK may be a delayed ACK's.
-    pub fn base_round_trip(&self) -> Option<i64> {
-        let [a, b] = [self.halves[0].part, self.halves[1].part];
-        let sure = |part| self.established != NEVER || part < TRUSTED_PART;
-        (a != UNKNOWN && b != UNKNOWN && sure(a) && sure(b)).then(|| a + b)
     }
 
     /// Takes packet `number`, sent by `from` at `time`, and publishes what it shows.
@@ -137,7 +135,8 @@ impl Connection {
         facts: &mut impl Facts,
     ) {
         let single = tcp.payload_len <= self.halves[from].full_size();
-        self.halves[from].idents.take(packet.ip_id, single);
+        let half = &mut self.halves[from];
+        half.idents.take(packet.ip_id, single, time - half.sent_at);
         self.handle(packet.number, time, tcp, from, facts);
     }
 
@@ -174,7 +173,7 @@ impl Connection {
     fn handle_reset(&mut self, from: End, now: i64, facts: &mut impl Facts) {
         if !self.reset {
             self.reset = true;
-            self.spoke(from, now, facts);
+            self.close(from, now, facts);
         }
         facts.take(Fact::Settled { until: now });
     }
@@ -255,14 +254,6 @@ impl Connection {
         }
     }
 
-    /// The round trip between the capture point and `end`, as far as it may be used to tell what a segment of
-    /// `end` reacted to. Without a handshake the shortest reaction seen may itself be a delayed ACK.
-    #[inline]
-    pub(crate) fn reaction_part(&self, end: End) -> i64 {
-        let part = self.halves[1 - end].part_or_zero();
-        if self.established != NEVER || part < TRUSTED_PART { part } else { 0 }
-    }
-
     /// How much longer than its part of the base round trip an ACK may take before a queue is suspected.
     fn jitter(&self, end: End) -> i64 {
         RELEASE_TOLERANCE + self.halves[end].part_or_zero() / JITTER_SHARE
@@ -290,6 +281,8 @@ impl Connection {
             return;
         }
         half.segments = half.segments.saturating_add(1);
+        self.hear(tcp.message.as_ref(), from);
+        let half = &mut self.halves[from];
         let stamp = tcp.options.timestamps.map(|stamps| stamps.0);
         if end <= half.next {
             self.handle_old_data((seq, end), stamp, number, from, now, facts);
@@ -299,6 +292,7 @@ impl Connection {
             } else if seq < half.next {
                 half.fill_holes(seq, half.next);
             }
+            half.note_size(tcp, seq == half.next, now - half.sent_at);
             self.handle_new_data(seq, end, number, tcp.payload_len, from, now, facts);
             let half = &mut self.halves[from];
             half.pushed = half.pushed.then(tcp.flags.has(TcpFlags::PSH));
@@ -314,7 +308,7 @@ impl Connection {
             half.closed = true;
             half.next = at + 1;
             let part = half.part_or_zero();
-            self.spoke(from, now, facts);
+            self.close(from, now, facts);
             facts.take(Fact::InFlight { end: from, from: now, until: now + part, by_length: 0 });
         }
         self.settle(now, facts);
@@ -350,7 +344,9 @@ impl Connection {
             self.turn(from, now, free, facts);
         }
         self.begin_burst(from, now, gap > clocked);
-        self.change_speaker(from);
+        if self.said != Some(Kind::Neither) {
+            self.change_speaker(from);
+        }
         self.record_send(seq, end, number, len, full, from, now);
         facts.take(Fact::Settled { until: self.unresolved_since(now) });
     }
@@ -381,6 +377,11 @@ impl Connection {
         end
     }
 
+    /// The number of the last SYN's packet, seen from packet `number`.
+    pub(crate) fn syn_number(&self, number: u64) -> u64 {
+        number - u64::from((number as u32).wrapping_sub(self.syn_low))
+    }
+
     /// The handshake's length, ns; 0 where it was not seen whole.
     pub(crate) fn handshake(&self) -> i64 {
         let is_seen = self.established != NEVER && self.syn_at != NEVER;
@@ -394,12 +395,12 @@ impl Connection {
         let since = half.sent_at;
         if self.is_bound_by_window(from) {
             facts.take(Fact::Wait(self.wait(Cause::ReceiveWindow, from, since, now, number)));
-            self.spoke(from, now, facts);
+            self.spoke(from, now, Awaited::Yes, facts);
         } else if now - since > BACK_TO_BACK
             && let Some(cause) = self.paced_by(from, now)
         {
             facts.take(Fact::Wait(self.wait(cause, from, since, now, number)));
-            self.spoke(from, now, facts);
+            self.spoke(from, now, Awaited::Yes, facts);
         } else {
             let packets = [half.sent_number, number, number];
             facts.take(Fact::Wait(Wait::new(Cause::Transfer, from, (since, now), packets)));
@@ -433,7 +434,7 @@ impl Connection {
             let is_known = half.sent_at != NEVER && half.part != UNKNOWN && half.part > 0;
             if is_known && half.sent_at < now && !is_in_repair {
                 let (by_length, train) = self.on_slow_path(end);
-                let until = half.sent_at + half.part + by_length;
+                let until = half.sent_at + self.path_part(end) + by_length;
                 facts.take(Fact::InFlight { end, from: half.sent_at, until, by_length });
                 if train > 0 {
                     let packets = [half.sent_number, half.freed_number, half.sent_number];
@@ -494,13 +495,37 @@ impl Connection {
             (false, false) => Spoken::Held,
             (false, true) => Spoken::Stopped,
         };
-        self.exchanges.spoke(from == client, now, spoken);
-        self.spoke(from, now, facts);
+        let awaited = self.awaited(from, now);
+        if from == client {
+            self.exchanges.note_reaction(now);
+        }
+        if self.takes_part(from) {
+            self.exchanges.spoke(from == client, now, spoken);
+        }
+        if awaited == Awaited::Perhaps {
+            self.exchanges.begin_late();
+        }
+        self.spoke(from, now, awaited, facts);
     }
 
-    pub(crate) fn spoke(&mut self, end: End, now: i64, facts: &mut impl Facts) {
+    fn spoke(&mut self, end: End, now: i64, awaited: Awaited, facts: &mut impl Facts) {
         self.publish_travel(now, facts);
-        facts.take(Fact::Spoke { end, time: now });
+        facts.take(Fact::Spoke { end, time: now, awaited });
+    }
+
+    /// An end closes or resets: nobody waited for that, but perhaps for an answer that did not come.
+    fn close(&mut self, from: End, now: i64, facts: &mut impl Facts) {
+        if self.client() == Some(from) {
+            self.exchanges.note_reaction(now);
+        }
+        match self.awaited_to_the_end() {
+            Some(server) => {
+                self.note_unanswered(server, now, facts);
+                self.exchanges.give_up();
+                self.spoke(server, now, Awaited::Yes, facts);
+            }
+            None => self.spoke(from, now, Awaited::No, facts),
+        }
     }
 
     pub(crate) fn settle(&mut self, now: i64, facts: &mut impl Facts) {
@@ -542,11 +567,12 @@ impl Connection {
             || (freed && half.freed_pure && now - half.freed_at <= self.reaction_most(end))
     }
 
-    /// Whose program the end of the capture is waiting for: the receiver of the last data; nobody where no data
-    /// was seen at all.
-    pub(crate) fn whose_turn(&self) -> Option<End> {
+    /// Whose program the end of the capture is waiting for: the receiver of the last data, and whether the other end waits
+    /// for it; nobody where no data was seen at all.
+    pub(crate) fn whose_turn(&self) -> Option<(End, Awaited)> {
         let sent = self.halves[0].sent_at != NEVER || self.halves[1].sent_at != NEVER;
-        sent.then_some(1 - self.last_spoke())
+        let awaited = if self.awaited_to_the_end().is_some() { Awaited::Yes } else { Awaited::No };
+        sent.then_some((1 - self.last_spoke(), awaited))
     }
 
     /// Publishes what is still open when the capture ends.
@@ -554,6 +580,9 @@ impl Connection {
         let now = self.last;
         for end in 0..2 {
             self.publish_open_repair(end, now, facts);
+        }
+        if let Some(server) = self.awaited_to_the_end() {
+            self.note_unanswered(server, now, facts);
         }
         self.publish_travel(now, facts);
         facts.take(Fact::Settled { until: now });

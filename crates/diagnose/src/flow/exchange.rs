@@ -1,8 +1,11 @@
 //! Requests and their answers: how long each exchange took.
 
+use tcpwhy_wire::messages::{Kind, Message, Name};
 use tcpwhy_wire::prefetch;
 
+use super::awaited::{DIALOGUE, Late};
 use super::quantiles::Quantiles;
+use super::rhythm::MESSAGE_GAP;
 
 /// An answer that is resumed more often than this is a stream of messages; an answer flushed in parts, or a
 /// bulk one that TCP stops now and then, is resumed a few times. Per exchange.
@@ -18,8 +21,6 @@ const FEWEST: u64 = 5;
 pub(crate) struct Exchanges {
     /// Latency from a request's first segment to its answer's last; nothing where nobody answers.
     pub(crate) latency: Option<Box<Quantiles>>,
-    /// Sum of the latencies, ns.
-    pub(crate) total: i64,
     /// What the server's messages are apart; nothing where it spoke once.
     pace: Option<Box<Pace>>,
     /// How often an answer went on after a pause that TCP alone did not make.
@@ -28,6 +29,19 @@ pub(crate) struct Exchanges {
     pub(crate) answered: i64,
     asked: i64,
     state: State,
+    /// What requests are called, where their protocol is known.
+    named: Option<Box<Named>>,
+}
+
+/// The names of requests.
+#[derive(Clone, Copy, Debug)]
+struct Named {
+    /// What the client said last, and what began the present request.
+    said: Message,
+    asked: Option<Message>,
+    /// The one's that took longest, and how long it took, ns.
+    slowest: Name,
+    latency: i64,
 }
 
 /// Where the present exchange stands, and how many there were: for who keeps each of them.
@@ -78,7 +92,7 @@ impl Exchanges {
     /// A side spoke.
     pub(crate) fn spoke(&mut self, is_client: bool, now: i64, spoken: Spoken) {
         match (self.state, is_client) {
-            (State::Quiet, true) => (self.state, self.asked) = (State::Asked, now),
+            (State::Quiet, true) => self.ask(now),
             (State::Asked, false) => {
                 if self.number() > 0 {
                     self.keep_pace(now, Some(now - self.asked));
@@ -86,16 +100,75 @@ impl Exchanges {
                 (self.state, self.answered) = (State::Answering, now);
             }
             (State::Answering, false) => {
-                self.resumed = self.resumed.saturating_add(u32::from(spoken != Spoken::Stopped));
+                // Segments closer together are one message, however the path or a window spread them.
+                let is_message = spoken != Spoken::Stopped && now - self.answered >= MESSAGE_GAP;
+                self.resumed = self.resumed.saturating_add(u32::from(is_message));
                 let pause = if spoken == Spoken::Free { now - self.answered } else { 0 };
                 self.keep_pace(now, None).pauses += pause;
                 self.answered = now;
             }
             (State::Answering, true) => {
                 self.count();
-                (self.state, self.asked) = (State::Asked, now);
+                self.ask(now);
             }
             (State::Quiet, false) | (State::Asked, true) => {}
+        }
+    }
+
+    /// The client says this.
+    pub(crate) fn name(&mut self, message: &Message) {
+        match &mut self.named {
+            Some(named) => named.said = *message,
+            None => {
+                let slowest = Name::default();
+                self.named = Some(Box::new(Named { said: *message, asked: None, slowest, latency: -1 }));
+            }
+        }
+    }
+
+    /// What the request is called that took longest, where its protocol is known.
+    pub(crate) fn slowest(&self) -> Option<Name> {
+        self.named.as_deref().filter(|named| named.latency >= 0).map(|named| named.slowest)
+    }
+
+    /// Whether content tells that the client wants an answer.
+    pub(crate) fn has_asked_plainly(&self) -> bool {
+        self.named.as_deref().is_some_and(|named| named.asked.is_some_and(|asked| asked.kind == Kind::Asks))
+    }
+
+    /// The client has not spoken yet.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.state == State::Quiet
+    }
+
+    /// The client has asked, and the server has not answered.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.state == State::Asked
+    }
+
+    /// Answers that may be notices.
+    pub(crate) fn late(&self) -> Late {
+        self.pace.as_deref().map_or(Late::default(), |pace| pace.late)
+    }
+
+    /// What the server says now came so late that it may be a notice.
+    pub(crate) fn begin_late(&mut self) {
+        self.pace.get_or_insert_default().late.begin();
+    }
+
+    /// The client goes on at `now`, by asking or by closing: it waited for the last answer if it does so soon.
+    pub(crate) fn note_reaction(&mut self, now: i64) {
+        let is_soon = now - self.answered <= DIALOGUE;
+        if let Some(pace) = &mut self.pace {
+            if is_soon { pace.late.confirm() } else { pace.late.leave_open() }
+        }
+    }
+
+    /// A request begins.
+    fn ask(&mut self, now: i64) {
+        (self.state, self.asked) = (State::Asked, now);
+        if let Some(named) = &mut self.named {
+            named.asked = Some(named.said);
         }
     }
 
@@ -127,7 +200,16 @@ impl Exchanges {
     pub(crate) fn continued(&mut self, now: i64) {
         if self.state == State::Answering {
             self.answered = now;
+            if let Some(pace) = &mut self.pace {
+                // A notice is short.
+                pace.late.confirm();
+            }
         }
+    }
+
+    /// The request will not be answered any more.
+    pub(crate) fn give_up(&mut self) {
+        self.state = State::Quiet;
     }
 
     /// Counts an exchange that the capture's end closes.
@@ -140,14 +222,24 @@ impl Exchanges {
 
     fn count(&mut self) {
         let latency = self.answered - self.asked;
-        self.total += latency;
         self.latency.get_or_insert_default().add(latency);
+        if let Some(named) = &mut self.named
+            && let Some(asked) = named.asked
+            && latency > named.latency
+        {
+            (named.slowest, named.latency) = (asked.name, latency);
+        }
     }
 
     /// Where the present one stands.
     pub(crate) fn standing(&self) -> Standing {
         let Self { asked, answered, state, .. } = *self;
         Standing { number: self.number(), asked, answered, state }
+    }
+
+    /// Sum of the latencies, ns.
+    pub(crate) fn total(&self) -> i64 {
+        self.latency.as_ref().map_or(0, |latency| latency.sum())
     }
 
     /// How many exchanges there were.
@@ -167,9 +259,16 @@ impl Exchanges {
         let count = self.number();
         let Some(pace) = self.pace.as_deref() else { return count > 0 };
         count > 0
-            && (pace.pauses.saturating_mul(2) <= self.total || self.is_flushed(pace))
+            && (pace.pauses.saturating_mul(2) <= self.total() || self.is_flushed(pace))
             && u64::from(self.resumed) <= RESUMED_MOST * count
             && !(count >= FEWEST && pace.is_own())
+    }
+
+    /// Whether the server sends what nobody asks for: it speaks too often for each request, or keeps a beat of its own.
+    pub(crate) fn is_stream(&self) -> bool {
+        let count = self.number().max(1);
+        let Some(pace) = self.pace.as_deref() else { return false };
+        u64::from(self.resumed) > RESUMED_MOST * count || count >= FEWEST && pace.is_own()
     }
 
     /// Whether pauses inside answers are work between their parts, and not a beat that goes on meanwhile.
@@ -198,6 +297,8 @@ struct Pace {
     delay_change: f32,
     gap_changes: u32,
     delay_changes: u32,
+    /// Answers that may be notices.
+    late: Late,
 }
 
 impl Pace {

@@ -12,6 +12,8 @@ pub enum Cause {
     /// A small segment was held until all in flight was ACKed. How much of it is the receiver's delayed ACK
     /// is known only at the end, with the shortest round trip of all.
     NagleHold,
+    /// The same, perhaps: whether it was held only the whole connection can tell.
+    MaybeHeld,
     /// A corked tail left when the cork's timer ran out.
     CorkTimeout,
     /// The receiver held an ACK that a full congestion window was waiting for.
@@ -62,8 +64,33 @@ pub enum Cause {
     Transfer,
     /// No wait of TCP's: the program took this long to answer.
     Program,
+    /// No wait of TCP's: what came so long after a request that it may be its answer or a notice.
+    LateAnswer,
     /// No wait of TCP's: the server's program took this long to go on with its answer.
     ProgramPause,
+}
+
+impl Cause {
+    /// Those for which TCP made a program wait.
+    pub(crate) const TCPS: [Self; 17] = [
+        Self::NagleHold,
+        Self::CorkTimeout,
+        Self::DelayedAck,
+        Self::CongestionWindow,
+        Self::SlowStart,
+        Self::IdleRestart,
+        Self::SendBuffer,
+        Self::ReceiveWindow,
+        Self::SillyWindow,
+        Self::ZeroWindow,
+        Self::Unread,
+        Self::Recovery,
+        Self::Timeout,
+        Self::UnseenTimeout,
+        Self::TailLoss,
+        Self::SynTimeout,
+        Self::Queueing,
+    ];
 }
 
 /// One resolved wait of a sender.
@@ -91,6 +118,17 @@ impl Wait {
     }
 }
 
+/// Whether the other end waited for what a program said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Awaited {
+    /// It waited: a request was pending, or a dialogue was under way.
+    Yes,
+    /// It did not: nothing had been asked, or a person or a timer took their time.
+    No,
+    /// Only the whole connection tells: long after the last question, an answer looks like a notice.
+    Perhaps,
+}
+
 /// One named fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fact {
@@ -114,12 +152,14 @@ pub enum Fact {
         /// How much of that goes with its length, ns: the path is slow.
         by_length: i64,
     },
-    /// The program at `end` spoke: time before that which nothing else claims was its own.
+    /// The program at `end` spoke: time before that which nothing else claims was its own, or nobody's.
     Spoke {
         /// Whose program.
         end: End,
         /// When.
         time: i64,
+        /// Whether the other end waited for it.
+        awaited: Awaited,
     },
     /// Everything before this instant is known: no wait that began earlier is still unresolved.
     Settled {

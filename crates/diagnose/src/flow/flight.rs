@@ -68,6 +68,8 @@ pub(crate) struct Flights {
     open_before: u64,
     /// When the first ACK since the last segment came.
     pub(super) acked_at: i64,
+    /// The last flight of slow start was followed by one as large.
+    was_flat: bool,
     /// Stops in a row behind a pushed segment.
     emptied: u32,
     /// Retransmissions known of.
@@ -132,6 +134,7 @@ impl Default for Flights {
             peak: 0,
             open_before: 0,
             acked_at: NEVER,
+            was_flat: false,
             emptied: 0,
             retransmitted: 0,
             opening: Rounds::default(),
@@ -249,13 +252,20 @@ impl Flights {
         let is_unanswered = !stop.was_marked && stop.left.is_some_and(|left| left.is_unanswered);
         let cause = if self.has_grown(flight) {
             // Whatever else stopped it, this round was needed to open the window.
+            self.was_flat = false;
             self.climb(flight)
         } else {
+            let is_flat = self.is_flat(flight, stop.full);
+            let has_opened = self.opening.count > 1;
             self.retract();
-            if !is_unanswered {
+            if !is_unanswered && !is_flat {
                 (self.growth, self.last) = (Growth::Steady, 0);
             }
-            self.buffer_or_window(stop)
+            self.was_flat = is_flat;
+            match self.buffer_or_window(stop) {
+                Cause::CongestionWindow if is_flat && has_opened => self.climb_flat(flight),
+                cause => cause,
+            }
         };
         self.largest = self.largest.max(flight);
         self.peak = self.peak.max(stop.left.map_or(0, |left| left.at_stop));
@@ -287,6 +297,18 @@ impl Flights {
 
     fn has_grown(&self, flight: u64) -> bool {
         self.growth != Growth::Steady && flight >= self.last + self.last / GROWN_SHARE
+    }
+
+    /// Whether a flight no larger than the one before is a round of slow start still: nothing was lost, so nothing has ended
+    /// it (RFC 5681 section 3.1), and the program may have been late with a few segments. Twice in a row it is over.
+    fn is_flat(&self, flight: u64, full: u64) -> bool {
+        self.growth == Growth::Opening && self.last > 0 && !self.was_flat && flight + full >= self.last
+    }
+
+    /// Counts a round of slow start whose flight was hardly larger than the one before.
+    fn climb_flat(&mut self, flight: u64) -> Cause {
+        self.opening.add(flight);
+        Cause::SlowStart
     }
 
     /// Takes back the first round of slow start if no other has followed: that window was not opening.

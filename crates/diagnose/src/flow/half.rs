@@ -2,7 +2,7 @@
 
 use tcpwhy_wire::Tcp;
 
-use super::held::Held;
+use super::beliefs::Shown;
 use super::holes::{Filled, Opened};
 use super::idents::Idents;
 use super::rhythm::Rhythm;
@@ -10,12 +10,6 @@ use super::sequence;
 use super::spacing::Spacing;
 use super::trouble::Trouble;
 
-/// MSS when the SYN was not seen and nothing longer was: what Ethernet gives IPv4 (RFC 9293 section 3.7.1).
-const ETHERNET_MSS: u32 = 1460;
-/// Length of the timestamp option with its padding, which every segment then loses (RFC 7323 appendix A).
-const TIMESTAMP_LEN: u32 = 12;
-/// Below this window the sender does not bound its segments to half of it (Linux `tcp_bound_to_half_wnd`).
-const SMALLEST_HALVED_WINDOW: u32 = 536;
 /// Segments are a bulk transfer's if their average is at least this share (in percent) of a full one: at most one
 /// in five is the tail of something.
 const BULK: u64 = 80;
@@ -61,6 +55,9 @@ pub(crate) struct Half {
     pub(crate) spacing: Spacing,
     /// The edge before the segment that moved it last.
     pub(crate) edge_before: u64,
+    /// Room in the window, bytes, when the first segment moved its edge since data was last sent: several ACKs may come before
+    /// the sender goes on.
+    pub(crate) room_at_stop: u32,
     /// What is being repaired, or missing; nothing on most connections.
     pub(crate) trouble: Option<Box<Trouble>>,
     pub(crate) dup_acks: u8,
@@ -68,6 +65,10 @@ pub(crate) struct Half {
     pub(crate) idents: Idents,
     /// How sure it is that this sender does not hold small segments: raised by each that left early.
     pub(crate) nodelay: u8,
+    /// How many such segments there were.
+    pub(crate) defied: u8,
+    /// The segment at hand was pushed.
+    pub(crate) is_pushed: bool,
     /// Window scale shift of the *receiver's* window field, and its MSS option.
     pub(crate) shift: u8,
     /// The scale of the receiver's window is known: its SYN was seen.
@@ -93,6 +94,8 @@ pub(crate) struct Half {
     pub(crate) run_longest: u8,
     /// Counters.
     pub(crate) packets: u32,
+    /// Copies of them that the capture has beside them.
+    pub(crate) copied: u32,
     pub(crate) bytes: u64,
     pub(crate) segments: u32,
     pub(crate) pure_acks: u32,
@@ -104,7 +107,7 @@ pub(crate) struct Half {
     pub(crate) prompt: u16,
     pub(crate) slow: u16,
     pub(crate) rhythm: Option<Box<Rhythm>>,
-    pub(crate) holds: Option<Box<Held>>,
+    pub(crate) shown: Option<Box<Shown>>,
 }
 
 /// What was pushed: its sender had no more when that left (RFC 9293 section 3.9.1.2), unless it pushes everything.
@@ -199,6 +202,7 @@ impl Default for Half {
             freed_bytes: 0,
             freed_first: NEVER,
             edge_before: 0,
+            room_at_stop: 0,
             sample_end: 0,
             sample_at: 0,
             sample_alone: false,
@@ -208,6 +212,8 @@ impl Default for Half {
             dup_acks: 0,
             idents: Idents::default(),
             nodelay: 0,
+            defied: 0,
+            is_pushed: false,
             shift: 0,
             scale_known: false,
             timestamps: false,
@@ -227,6 +233,7 @@ impl Default for Half {
             run: 0,
             run_longest: 0,
             packets: 0,
+            copied: 0,
             bytes: 0,
             segments: 0,
             pure_acks: 0,
@@ -236,7 +243,7 @@ impl Default for Half {
             prompt: 0,
             slow: 0,
             rhythm: None,
-            holds: None,
+            shown: None,
         }
     }
 }
@@ -307,29 +314,16 @@ impl Half {
         self.last_full && self.pushed == Pushed::NotTheLast
     }
 
+    /// Whether the data sent last was not pushed: its sender had more.
+    #[inline]
+    pub(crate) fn was_unpushed(&self) -> bool {
+        self.pushed == Pushed::NotTheLast
+    }
+
     /// Bytes sent and not ACKed.
     #[inline]
     pub(crate) fn in_flight(&self) -> u64 {
         self.next - self.acked
-    }
-
-    /// The receiver's part of the base round trip, 0 while it is not known.
-    #[inline]
-    pub(crate) fn part_or_zero(&self) -> i64 {
-        if self.part == UNKNOWN { 0 } else { self.part }
-    }
-
-    /// Payload of a full-sized segment: the MSS, less the timestamp option, and no more than half of the
-    /// largest window the receiver ever offered (RFC 9293 section 3.8.6.2.1; Linux `tcp_bound_to_half_wnd`).
-    #[inline]
-    pub(crate) fn full_size(&self) -> u32 {
-        let mss = match self.mss {
-            0 => self.max_len.max(ETHERNET_MSS),
-            mss => u32::from(mss),
-        };
-        let payload = if self.timestamps { mss.saturating_sub(TIMESTAMP_LEN) } else { mss };
-        let halved = self.scale_known && self.max_window > SMALLEST_HALVED_WINDOW;
-        if halved { payload.min(self.max_window / 2) } else { payload }.max(1)
     }
 
     /// Whether nearly all that was sent went in full segments.
@@ -408,6 +402,9 @@ impl Half {
         }
         if bytes > 0 || opened {
             self.edge_before = edge_before;
+            if self.freed_at <= self.sent_at {
+                self.room_at_stop = u32::try_from(edge_before.saturating_sub(self.next)).unwrap_or(u32::MAX);
+            }
             self.freed_at = now;
             if self.freed_first == NEVER {
                 self.freed_first = now;

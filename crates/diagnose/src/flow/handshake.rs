@@ -53,7 +53,7 @@ impl Connection {
             }
             self.syn = Some(tcp.seq);
             if self.established == NEVER {
-                (self.syn_at, self.syn_number) = (now, number);
+                (self.syn_at, self.syn_low) = (now, number as u32);
             }
         }
     }
@@ -73,7 +73,7 @@ impl Connection {
     }
 
     pub(crate) fn syn_timeout(&self, since: i64, end: End, number: u64, now: i64) -> Fact {
-        let packets = [self.syn_number, number, number];
+        let packets = [self.syn_number(number), number, number];
         Fact::Wait(Wait::new(Cause::SynTimeout, end, (since, now), packets))
     }
 
@@ -85,7 +85,7 @@ impl Connection {
         server.rtt = now - self.syn_ack_at;
         server.part = server.part.min(server.rtt);
         if self.syn_at != NEVER {
-            let packets = [self.syn_number, number, number];
+            let packets = [self.syn_number(number), number, number];
             facts.take(Fact::Wait(Wait::new(Cause::Handshake, client, (self.syn_at, now), packets)));
         }
     }

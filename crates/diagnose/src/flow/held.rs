@@ -20,6 +20,10 @@ impl Sizes {
         self.least = self.least.min(size);
         self.most = self.most.max(size);
     }
+
+    fn with(self, other: Self) -> Self {
+        Self { least: self.least.min(other.least), most: self.most.max(other.most) }
+    }
 }
 
 /// All holds of one direction.
@@ -45,6 +49,17 @@ impl Held {
         self.reactions = self.reactions.saturating_add(reaction);
         self.first.add(first);
         self.rest.add(rest);
+    }
+
+    /// These holds and others.
+    pub(crate) fn with(self, other: &Self) -> Self {
+        Self {
+            waits: self.waits.with(&other.waits),
+            reactions: self.reactions.saturating_add(other.reactions),
+            travelled: self.travelled.saturating_add(other.travelled),
+            first: self.first.with(other.first),
+            rest: self.rest.with(other.rest),
+        }
     }
 
     /// From an ACK to the segment it released, ns on average.

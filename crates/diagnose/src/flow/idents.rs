@@ -3,7 +3,8 @@
 //! Linux numbers the packets of a connection one by one in each direction, pure ACKs and retransmissions too,
 //! although "don't fragment" is set (`ip_select_ident_segs` counts the socket's `inet_id` up). A number that is
 //! missing is a packet that was lost on its way here. Other systems leave the field zero, draw it at random or
-//! count for the whole host; their numbers never pass for a connection's own.
+//! count for the whole host; their numbers never pass for a connection's own. A field that is always zero, or always the
+//! same, is no number.
 
 /// Packets in a row that were numbered one by one before a gap is believed. Random numbers do that once in
 /// 2^80; a host with one counter for everything does it only while it talks to nobody else. A short
@@ -15,6 +16,10 @@ const MOST_PROOF: u8 = 4 * PROOF;
 /// A timer that doubles each time has expired for minutes before this many packets are lost; wider gaps are
 /// other traffic's, or a burst whose ACKs tell the story.
 const WIDEST_GAP: u16 = 8;
+/// A packet that was overtaken comes sooner than this after the data that overtook it. Later ones were sent again by a
+/// stack that sends the very same packet twice, number and all (Cisco IOS does; RFC 791 section 3.2 suggests it), which
+/// takes a timer: less than the shortest common one, 200 ms. ns.
+const LATEST: i64 = 150_000_000;
 
 /// How one direction's identifications have gone so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,17 +30,25 @@ pub(crate) struct Idents {
     proof: u8,
     /// Packets lost on the way here since the last data.
     pub(crate) missing: u8,
-    /// The last packet had left before one that came earlier: it was overtaken, or came twice.
+    /// The last packet had left before one that came earlier: it was overtaken.
     pub(crate) is_late: bool,
+    /// The last packet's number, 0 where there was none, and whether the packet before had the same.
+    last: u16,
+    repeats: bool,
 }
 
 impl Idents {
-    /// Takes the next packet's identification. One that may stand for several (TSO, GRO: longer than a full
-    /// segment) is not `single`: by how much the number then grows is not sure.
+    /// Takes the next packet's identification, `since` the direction's last data (ns). One that may stand for several
+    /// (TSO, GRO: longer than a full segment) is not `single`: by how much the number then grows is not sure.
     #[inline]
-    pub(crate) fn take(&mut self, id: Option<u16>, single: bool) {
+    pub(crate) fn take(&mut self, id: Option<u16>, single: bool, since: i64) {
         self.is_late = false;
         let Some(id) = id else { return };
+        self.note(id);
+        // No number at all (RFC 6864 section 4.1), unless a counter has come around.
+        if id == 0 && self.proof == 0 {
+            return;
+        }
         let ahead = id.wrapping_sub(self.next);
         let behind = ahead.wrapping_neg();
         match ahead {
@@ -44,8 +57,8 @@ impl Idents {
                 self.missing = self.missing.saturating_add(ahead as u8);
                 self.proof /= 2;
             }
-            // Overtaken on the way, or captured twice.
-            _ if behind <= WIDEST_GAP && self.proof > 0 => {
+            // Overtaken on the way. The last packet's own number again is that packet, sent again.
+            _ if (2..=WIDEST_GAP).contains(&behind) && self.proof > 0 && since <= LATEST => {
                 self.missing = self.missing.saturating_sub(1);
                 self.is_late = true;
                 return;
@@ -57,16 +70,32 @@ impl Idents {
         }
         self.next = id.wrapping_add(1);
     }
+
+    /// Takes the identification of a packet of whatever kind.
+    #[inline]
+    pub(crate) fn note(&mut self, id: u16) {
+        self.repeats = id == self.last;
+        self.last = id;
+    }
+
+    /// Whether no two packets of this direction have this number: it is one, and packets do not all have the same.
+    pub(crate) fn are_told_apart(&self, id: u16) -> bool {
+        id != 0 && !(self.repeats && id == self.last)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn missing(ids: impl IntoIterator<Item = u16>) -> u8 {
+    fn taken(ids: impl IntoIterator<Item = u16>) -> Idents {
         let mut idents = Idents::default();
-        ids.into_iter().for_each(|id| idents.take(Some(id), true));
-        idents.missing
+        ids.into_iter().for_each(|id| idents.take(Some(id), true, 0));
+        idents
+    }
+
+    fn missing(ids: impl IntoIterator<Item = u16>) -> u8 {
+        taken(ids).missing
     }
 
     #[test]
@@ -81,6 +110,24 @@ mod tests {
     }
 
     #[test]
+    fn only_a_packet_that_comes_soon_was_overtaken() {
+        let mut idents = taken([10, 11, 12, 13, 14, 15, 17]);
+        idents.take(Some(16), true, LATEST);
+        assert!(idents.is_late);
+        idents.take(Some(15), true, LATEST + 1);
+        assert!(!idents.is_late, "sent again with its old number");
+    }
+
+    #[test]
+    fn zero_and_a_number_that_all_have_prove_nothing() {
+        assert!(!taken([0, 0]).is_late, "always zero");
+        assert!(!taken([7, 7, 7]).is_late, "always seven");
+        assert!(!taken([6, 7, 8, 8]).is_late, "the last packet again");
+        assert!(taken([6, 7]).are_told_apart(7) && taken([6, 7]).are_told_apart(9));
+        assert!(!taken([7, 7]).are_told_apart(7) && !taken([0]).are_told_apart(0));
+    }
+
+    #[test]
     fn numbers_that_do_not_count_a_connections_packets_say_nothing() {
         assert_eq!(missing([0; 20]), 0, "always zero");
         assert_eq!(missing([1, 2, 4, 5, 7, 8, 10, 11, 13, 14, 16]), 0, "shared with another connection");
@@ -90,10 +137,9 @@ mod tests {
 
     #[test]
     fn segments_joined_by_the_network_card_count_for_several() {
-        let mut idents = Idents::default();
-        (10..20).for_each(|id| idents.take(Some(id), true));
-        idents.take(Some(20), false);
-        idents.take(Some(24), true);
+        let mut idents = taken(10..20);
+        idents.take(Some(20), false, 0);
+        idents.take(Some(24), true, 0);
         assert_eq!(idents.missing, 0);
     }
 }

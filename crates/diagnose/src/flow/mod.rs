@@ -1,7 +1,10 @@
 //! Packets to named facts: connections, their sequence space, round trips, windows, waits.
 
+pub(crate) mod awaited;
+pub(crate) mod beliefs;
 pub(crate) mod collector;
 pub(crate) mod connection;
+pub(crate) mod copies;
 pub(crate) mod ecn;
 pub(crate) mod exchange;
 pub mod fact;

@@ -16,6 +16,8 @@ pub struct Quantiles {
     /// Bucket number and count, by bucket.
     buckets: Box<[(u16, u32)]>,
     count: u64,
+    /// The sum of all, ns.
+    sum: i64,
     /// The longest duration; in neither of the two above.
     max: i64,
 }
@@ -25,6 +27,7 @@ impl Quantiles {
     pub fn add(&mut self, duration: i64) {
         let duration = duration.max(0);
         self.count += 1;
+        self.sum = self.sum.saturating_add(duration);
         let longest = self.max.max(duration);
         let other = self.max.min(duration);
         self.max = longest;
@@ -36,6 +39,29 @@ impl Quantiles {
             self.recent.clear();
         }
         self.recent.push(bucket_of(other));
+    }
+
+    /// These and others.
+    pub(crate) fn with(self, other: &Self) -> Self {
+        let mut all = self.all();
+        for (bucket, count) in other.all() {
+            match all.binary_search_by_key(&bucket, |entry| entry.0) {
+                Ok(at) => all[at].1 = all[at].1.saturating_add(count),
+                Err(at) => all.insert(at, (bucket, count)),
+            }
+        }
+        // The longest one is kept apart.
+        if let Some(last) = all.last_mut() {
+            last.1 -= 1;
+        }
+        all.retain(|entry| entry.1 > 0);
+        Self {
+            recent: Vec::new(),
+            buckets: all.into_boxed_slice(),
+            count: self.count + other.count,
+            sum: self.sum.saturating_add(other.sum),
+            max: self.max.max(other.max),
+        }
     }
 
     /// All buckets with their counts, sorted.
@@ -52,6 +78,11 @@ impl Quantiles {
             }
         }
         all
+    }
+
+    /// The sum of all durations, ns.
+    pub fn sum(&self) -> i64 {
+        self.sum
     }
 
     /// How many were counted.
@@ -145,6 +176,16 @@ mod tests {
             assert!(off < 0.01, "{q}: {}", quantiles.quantile(q));
         }
         assert_eq!(quantiles.between(40 * MS, 60 * MS), 21);
+    }
+
+    #[test]
+    fn two_histograms_make_one() {
+        let (mut some, mut others) = (Quantiles::default(), Quantiles::default());
+        (1..=60).for_each(|ms| some.add(ms * MS));
+        (61..=100).for_each(|ms| others.add(ms * MS));
+        let both = some.with(&others);
+        assert_eq!((both.count(), both.max(), both.between(0, 200 * MS)), (100, 100 * MS, 100));
+        assert_eq!(Quantiles::default().with(&Quantiles::default()).count(), 0);
     }
 
     #[test]

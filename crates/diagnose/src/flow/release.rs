@@ -4,8 +4,9 @@
 //! waiting for that ACK; what for, its size, the window and what was in flight tell. One that leaves on its own was
 //! waiting for its program.
 
+use super::awaited::DIALOGUE;
 use super::connection::{Connection, JITTER_SHARE, PROMPT, RELEASE_TOLERANCE};
-use super::fact::{Cause, End, Fact, Facts, Wait};
+use super::fact::{Awaited, Cause, End, Fact, Facts, Wait};
 use super::half::{NEVER, UNKNOWN};
 use super::rhythm::MESSAGE_GAP;
 
@@ -24,6 +25,8 @@ pub(crate) const PROMPT_PROOF: u16 = 3;
 pub(crate) const ACK_HELD: i64 = 20_000_000;
 /// …unless the path's own round trip is so long that this share of it is still jitter.
 const ACK_HELD_SHARE: i64 = 2;
+/// No receiver holds an ACK for longer (RFC 1122 section 4.2.3.2). ns.
+const LONGEST_ACK_DELAY: i64 = 500_000_000;
 /// The shortest retransmission timeout beyond the round trip, which is what a cork's timer waits (Linux
 /// `TCP_RTO_MIN`, `tcp_probe0_base`). ns.
 const RTO_MIN: i64 = 200_000_000;
@@ -46,13 +49,21 @@ pub(crate) const STREAM_RUN: u8 = 3;
 pub(crate) const UNQUEUED: i64 = 100_000;
 /// A program that takes this long to answer is worth remembering: shorter answers are work, and remembering one
 /// costs a cache miss and 150 bytes. ns.
-const SLOW_ANSWER: i64 = 5_000_000;
+const SLOW_ANSWER: i64 = 2_000_000;
 /// …and longer than this share of the round trip to the capture point, which may vary by as much.
-const SLOW_SHARE: i64 = 2;
+pub(super) const SLOW_SHARE: i64 = 2;
+/// So many full segments in a row may fill a queue of the path, and have several ACKs, none of which was delayed for
+/// long (RFC 1122 section 4.2.3.2).
+const QUEUEING_BURST: u32 = 4;
+/// What an ACK frees leaves so late on a machine that is busy. ns.
+pub(super) const LATE_MACHINE: i64 = 5_000_000;
 /// A request that is ACKed only so late, by its answer or by what its own retransmission drew, shows no slow program:
 /// a stack ACKs within this time whatever its program does (Linux `TCP_DELACK_MAX`), and the shortest
 /// retransmission timer lasts as long (`TCP_RTO_MIN`), so the answer with the ACK in it was probably lost. ns.
 const LATEST_ACK: i64 = 200_000_000;
+/// …but one that comes by itself may be a delayed ACK of any stack, of which this is the latest (RFC 1122 section
+/// 4.2.3.2). ns.
+const LATEST_PURE_ACK: i64 = 500_000_000;
 
 impl Connection {
     /// Whether what left `end` now was freed by an ACK: one passed late enough to be the last it reacted to,
@@ -72,13 +83,6 @@ impl Connection {
     fn was_freed_late(&self, end: End) -> bool {
         let half = &self.halves[end];
         half.is_pending() && half.freed_at > half.sent_at
-    }
-
-    /// The longest a segment of `end` may follow the packet that freed it, at the capture point.
-    #[inline]
-    pub(crate) fn reaction_most(&self, end: End) -> i64 {
-        let part = self.reaction_part(end);
-        part + part / JITTER_SHARE + RELEASE_TOLERANCE
     }
 
     /// Works out what a segment that did not simply flow on had been waiting for. True if its program was
@@ -105,8 +109,10 @@ impl Connection {
             self.halves[from].sent_at != NEVER && (self.is_freed(from, now) || self.was_freed_late(from));
         // A tail-loss probe carries new data whatever Nagle's algorithm says (RFC 8985 section 7.3).
         let may_be_probe = !freed && self.note_probe(from, now, number);
+        self.note_heels(from, now);
         if !full && !may_be_probe && self.defies_nagle(from, now) {
-            self.halves[from].nodelay = NODELAY_PROOF;
+            let half = &mut self.halves[from];
+            (half.nodelay, half.defied) = (NODELAY_PROOF, half.defied.saturating_add(1));
         }
         if self.is_just_written(from, now) {
             return self.speaks_freely(from, now, number, false, full, facts);
@@ -118,17 +124,18 @@ impl Connection {
             return false;
         }
         let half = &self.halves[from];
-        let room = self.known_edge(from).saturating_sub(half.next);
-        let no_room = half.scale_known && room < u64::from(len.min(half.full_size()));
+        let no_room = half.scale_known && self.known_room(from) < u64::from(len.min(half.full_size()));
         let is_repairs = !half.zero_window && (!no_room || self.is_beyond_path(now - half.sent_at));
         if freed && half.has_just_recovered() && is_repairs {
             // Until the ACK that ended a repair, the repair was the wait; what lay behind the hole filled the window.
         } else if freed && (half.zero_window || no_room) {
             self.publish_window_wait(from, now, number, len, facts);
         } else if !full && self.is_hold(from, now, len) {
-            self.publish_hold(from, now, number, len, facts);
+            self.publish_hold(from, now, number, len, Cause::NagleHold, facts);
         } else if freed && !full && self.is_held_tail(from, now) {
             self.publish_held_tail(from, now, number, len, facts);
+        } else if !full && self.may_have_been_held(from, now) {
+            self.publish_hold(from, now, number, len, Cause::MaybeHeld, facts);
         } else if freed && self.was_stopped(from, full) {
             self.publish_congestion_wait(from, now, number, len, full, facts);
         } else {
@@ -190,20 +197,54 @@ impl Connection {
         let part = self.reaction_part(end);
         let half = &self.halves[end];
         let reaction = now - half.small.acked_at().min(now);
-        let fits = half.small_acked_pure
-            && !half.small_in_flight()
+        let fits = self.follows_small(end, now)
             && reaction <= self.reaction_most(end).saturating_add(self.time_on_path_from(end, len))
             && reaction >= fastest_reaction(part)
-            && !self.went_on_since(end, half.small.acked_at())
-            && now - half.small.sent_at >= SHORTEST_HOLD
-            && self.halves[1 - end].sent_at <= half.small.acked_at()
-            && (half.holds.is_some()
+            && (half.shown.as_ref().is_some_and(|shown| shown.held.waits.count() > 0)
                 || reaction <= self.time_on_path_from(end, len) + part + part / 16 + RELEASE_TOLERANCE);
         if fits && half.nodelay > 0 {
             self.halves[end].nodelay -= 1;
             return false;
         }
         fits
+    }
+
+    /// Whether the small segment that leaves `end` now is the first thing to leave behind a pure ACK of the small one
+    /// before it, and the other side has said nothing since that ACK: the program could be answering that.
+    fn follows_small(&self, end: End, now: i64) -> bool {
+        let (half, other) = (&self.halves[end], &self.halves[1 - end]);
+        let acked_at = half.small.acked_at();
+        let acked_number =
+            half.small.packets(half.sent_number.max(other.sent_number).max(half.freed_number))[1];
+        half.small_acked_pure
+            && !half.small_in_flight()
+            && !self.went_on_since(end, acked_at)
+            && now - half.small.sent_at >= SHORTEST_HOLD
+            && acked_at - half.small.sent_at <= self.latest_ack(end)
+            && other.sent_at <= acked_at
+            && (other.sent_at < acked_at || other.sent_number < acked_number)
+    }
+
+    /// How long after data of `end` its ACK passes at the latest, if the receiver held it and nothing was lost. ns.
+    fn latest_ack(&self, end: End) -> i64 {
+        let base = self.base_round_trip().unwrap_or(0);
+        let usual = self.halves[end].part_or_zero().max(base);
+        usual.saturating_add(LONGEST_ACK_DELAY.max(usual))
+    }
+
+    /// Whether that is all that can be said for a hold so far: the ACK came late, and the segment behind it left about
+    /// when a host at that distance reacts, or at the ACK's heels, as if the capture were nearer than it seems.
+    fn may_have_been_held(&self, end: End, now: i64) -> bool {
+        let half = &self.halves[end];
+        let acked_at = half.small.acked_at();
+        let reaction = now - acked_at.min(now);
+        let part = self.reaction_part(end);
+        let is_near = reaction <= RELEASE_TOLERANCE || reaction >= fastest_reaction(part);
+        self.present(end).is_none()
+            && self.follows_small(end, now)
+            && acked_at - half.small.sent_at >= ACK_HELD
+            && is_near
+            && reaction <= self.reaction_limit(end)
     }
 
     /// Whether the ACK that passed at `acked_at` has already released something: far from the sender, what passes
@@ -216,17 +257,23 @@ impl Connection {
     /// that has passed here may not have reached the sender yet.
     fn defies_nagle(&self, end: End, now: i64) -> bool {
         let half = &self.halves[end];
-        let too_soon = now - half.small.acked_at().min(now) < fastest_reaction(self.reaction_part(end));
-        half.small_in_flight() || (half.small.end != 0 && too_soon)
+        let reaction = now - half.small.acked_at().min(now);
+        let too_soon = reaction < fastest_reaction(self.reaction_part(end));
+        // What is not pushed has more behind it, and was as long as it may be.
+        half.is_pushed
+            && !self.may_have_been_held(end, now)
+            && (half.small_in_flight() || (half.small.end != 0 && too_soon))
     }
 
-    /// The window's right edge as the sender knew it when it fell silent. Where the capture is far from the
+    /// Room in the window as the sender knew it when it fell silent, bytes. Where the capture is far from the
     /// sender, ACKs pass the capture point before the sender can have seen them, so the edge of the burst's
     /// beginning counts.
-    pub(crate) fn known_edge(&self, end: End) -> u64 {
+    fn known_room(&self, end: End) -> u64 {
         let half = &self.halves[end];
-        let at_sender = self.reaction_part(end) <= RELEASE_TOLERANCE;
-        if at_sender { half.edge_before } else { half.known_edge }
+        match self.is_near(end) {
+            true => u64::from(half.room_at_stop),
+            false => half.known_edge.saturating_sub(half.next),
+        }
     }
 
     pub(crate) fn wait(&self, cause: Cause, end: End, from: i64, until: i64, number: u64) -> Wait {
@@ -300,11 +347,7 @@ impl Connection {
         if now <= expected {
             return facts.take(Fact::Wait(self.wait(cause, end, since, now, number)));
         }
-        // A queue lets ACKs through one after the other; one ACK for all, late, was held by the receiver.
-        let alone = u64::from(half.freed_bytes) < 2 * u64::from(half.full_size()) || half.in_flight() == 0;
-        // A sender that left ACKs unanswered did not wait for the last of them.
-        let held = alone && cause != Cause::SendBuffer && now - since - base >= ack_held(base);
-        let rest = match held {
+        let rest = match cause != Cause::SendBuffer && self.was_ack_held(end, now, base) {
             true if half.freed_without_reading() => Cause::Unread,
             true => Cause::DelayedAck,
             false => Cause::Queueing,
@@ -314,10 +357,37 @@ impl Connection {
             true => ((now - base, now), (since, now - base)),
             false => ((since, since + base), (since + base, now)),
         };
+        let (beyond, later) = match self.is_far(end) && rest != Cause::Queueing {
+            true => self.split_at_ack(end, beyond),
+            false => (beyond, None),
+        };
         if base > 0 {
             facts.take(Fact::Wait(self.wait(cause, end, window.0, window.1, number)));
         }
         facts.take(Fact::Wait(self.wait(rest, end, beyond.0, beyond.1, number)));
+        if let Some((from, until)) = later {
+            facts.take(Fact::Wait(self.wait(Cause::Queueing, end, from, until, number)));
+        }
+    }
+
+    /// Whether the receiver held the ACK behind which `end` goes on at `now`. A queue lets ACKs through one after the other;
+    /// one ACK for all, late, was held, if no later than a receiver may.
+    fn was_ack_held(&self, end: End, now: i64, base: i64) -> bool {
+        let half = &self.halves[end];
+        let alone = u64::from(half.freed_bytes) < 2 * u64::from(half.full_size()) || half.in_flight() == 0;
+        let late = match self.is_far(end) {
+            true => half.freed_at - half.sent_at - half.part_or_zero(),
+            false => now - half.sent_at - base,
+        };
+        alone && (ack_held(base)..=LONGEST_ACK_DELAY + ack_held(base)).contains(&late)
+    }
+
+    /// What an ACK that passed here on its way to `end` leaves of a wait beyond the base round trip: up to there the receiver
+    /// held it, and what came later than its way to the sender explains went elsewhere.
+    fn split_at_ack(&self, end: End, (from, until): (i64, i64)) -> ((i64, i64), Option<(i64, i64)>) {
+        let acked_at = self.halves[end].freed_at.clamp(from, until);
+        let is_late = until - acked_at > self.reaction_part(end) / JITTER_SHARE + RELEASE_TOLERANCE;
+        if is_late { ((from, acked_at), Some((acked_at, until))) } else { ((from, until), None) }
     }
 
     /// Whether the sender's buffer had taken what leaves now when its sender stopped: it is not what stopped it.
@@ -326,7 +396,15 @@ impl Connection {
     }
 
     /// A small segment left the moment the one before it was ACKed: Nagle's algorithm had been holding it.
-    pub(crate) fn publish_hold(&mut self, end: End, now: i64, number: u64, len: u32, facts: &mut impl Facts) {
+    fn publish_hold(
+        &mut self,
+        end: End,
+        now: i64,
+        number: u64,
+        len: u32,
+        cause: Cause,
+        facts: &mut impl Facts,
+    ) {
         let from = self.written_at(end, now, len);
         let (first_by_length, train) = self.on_slow_path(end);
         let half = &mut self.halves[end];
@@ -337,9 +415,16 @@ impl Connection {
         let times = [small.sent_at, acked_at, now];
         let (wait, reaction) = (acked_at - small.sent_at, now - acked_at);
         let by_length = if small.sent_at == half.sent_at { (first_by_length + train).min(wait) } else { 0 };
-        half.holds.get_or_insert_default().add(wait, reaction, by_length, small.len, len);
-        self.note_reaction(end, now);
-        let wait = Wait { cause: Cause::NagleHold, end, from, until: now, packets, times };
+        let shown = half.shown.get_or_insert_default();
+        let held = match cause {
+            Cause::MaybeHeld => shown.candidates.take(reaction),
+            _ => &mut shown.held,
+        };
+        held.add(wait, reaction, by_length, small.len, len);
+        if cause == Cause::NagleHold {
+            self.note_reaction(end, now);
+        }
+        let wait = Wait { cause, end, from, until: now, packets, times };
         facts.take(self.hold(wait, small.sent_at, by_length));
     }
 
@@ -357,7 +442,13 @@ impl Connection {
         let half = &mut self.halves[end];
         let (sent_at, freed_at, first) = (half.sent_at, half.freed_at, half.sent_len);
         let by_length = (first_by_length + train).min(freed_at - sent_at);
-        half.holds.get_or_insert_default().add(freed_at - sent_at, now - freed_at, by_length, first, len);
+        half.shown.get_or_insert_default().held.add(
+            freed_at - sent_at,
+            now - freed_at,
+            by_length,
+            first,
+            len,
+        );
         let wait = self.wait(Cause::NagleHold, end, sent_at, now, number);
         facts.take(self.hold(wait, sent_at, by_length));
     }
@@ -433,7 +524,8 @@ impl Connection {
         // An answer, or the tail of a message that was cut at the MSS; not a program that speaks every 200 ms.
         let belongs = self.last_spoke() != end || half.last_full || half.sent_at == NEVER;
         let fits = since != NEVER && self.cork_time(end).contains(&(now - armed));
-        let corked = !full && belongs && half.in_flight() == 0 && fits;
+        // How long the timer runs is known only with the round trip.
+        let corked = !full && belongs && half.in_flight() == 0 && fits && self.base_round_trip().is_some();
         if corked {
             let (at, first) = (half.sent_at, half.sent_number).max((other.sent_at, other.sent_number));
             let mut wait = Wait::new(Cause::CorkTimeout, end, (since, now), [first, number, number]);
@@ -456,16 +548,76 @@ impl Connection {
     /// The program's own time before it answered the other side's data, or before a server went on with its answer.
     pub(crate) fn note_answer(&mut self, end: End, now: i64, number: u64, facts: &mut impl Facts) {
         let least = SLOW_ANSWER.max(self.reaction_part(end) / SLOW_SHARE);
-        if self.last_spoke() == end {
+        if self.last_spoke() == end && self.halves[end].sent_at != NEVER {
             return self.note_pause(end, now, number, least, facts);
         }
+        // Who has more on its way than the other side has heard of does not answer.
+        let is_sending = self.halves[end].in_flight() > 0;
+        let is_first = self.halves[1 - end].sent_at == NEVER && self.established == NEVER;
+        if is_sending || is_first || self.was_silent(end) {
+            return;
+        }
+        let cause = match self.awaited(end, now) {
+            Awaited::Yes => Cause::Program,
+            Awaited::Perhaps => Cause::LateAnswer,
+            Awaited::No => return,
+        };
+        self.publish_program(cause, end, now, number, least, facts);
+    }
+
+    /// Publishes the time of `end`'s program since it was asked, if it is long enough.
+    fn publish_program(
+        &self,
+        cause: Cause,
+        end: End,
+        now: i64,
+        number: u64,
+        least: i64,
+        facts: &mut impl Facts,
+    ) {
         let asked = &self.halves[1 - end];
-        let since = asked.sent_at + asked.part_or_zero();
-        if asked.sent_at != NEVER && now - since >= least && !self.was_silent(end) {
+        let since = self.heard_at(end);
+        // Behind an ACK of its own the path's jitter counts no more.
+        let least = if since == asked.freed_at { SLOW_ANSWER } else { least };
+        if now - since >= least {
             let packets = [asked.sent_number, asked.freed_number, number];
-            let times = [asked.sent_at, asked.freed_at, now];
-            let cause = Cause::Program;
+            let times = [asked.sent_at.max(self.first), asked.freed_at.max(self.first), now];
             facts.take(Fact::Wait(Wait { cause, end, from: since, until: now, packets, times }));
+        }
+    }
+
+    /// When `end` had what the other side sent last, at the capture point: after the path's shortest time for it, or with
+    /// its ACK, where that came later than the path explains and sooner than a delayed one could.
+    fn heard_at(&self, end: End) -> i64 {
+        let asked = &self.halves[1 - end];
+        if asked.sent_at == NEVER {
+            // Nothing was said since the handshake, of which a server hears last.
+            let way = if self.client() == Some(end) { 0 } else { self.path_part(1 - end) };
+            return self.established + way;
+        }
+        let arrived = asked.sent_at + self.path_part(1 - end).max(self.queued_part(1 - end));
+        // An ACK that comes with the answer tells nothing.
+        let is_acked = asked.freed_pure && asked.freed_at > asked.sent_at && asked.in_flight() == 0;
+        let late = asked.freed_at - asked.sent_at - asked.part_or_zero();
+        if is_acked && late < ACK_HELD { arrived.max(asked.freed_at) } else { arrived }
+    }
+
+    /// How long the path took last for what `end` sends, ns, where that was so much that it may have queued; 0 elsewhere:
+    /// the receiver may have delayed the ACK of a short request.
+    fn queued_part(&self, end: End) -> i64 {
+        let half = &self.halves[end];
+        let burst = (half.next as u32).wrapping_sub(self.burst_from[end]);
+        if burst >= QUEUEING_BURST * half.full_size() { half.rtt } else { 0 }
+    }
+
+    /// The server at `end` has been asked and will not answer any more: the client closes, or the capture ends.
+    pub(crate) fn note_unanswered(&self, end: End, now: i64, facts: &mut impl Facts) {
+        let asked = &self.halves[1 - end];
+        if asked.in_flight() <= u64::from(asked.closed) {
+            let number = self.halves[1 - end].freed_number;
+            let is_late = now - asked.sent_at > DIALOGUE && !self.exchanges.has_asked_plainly();
+            let cause = if is_late { Cause::LateAnswer } else { Cause::Program };
+            self.publish_program(cause, end, now, number, SLOW_ANSWER, facts);
         }
     }
 
@@ -473,23 +625,36 @@ impl Connection {
     /// Only an ACK of data counts, not an answer's wider window.
     fn was_silent(&self, end: End) -> bool {
         let asked = &self.halves[1 - end];
+        if self.established == NEVER && self.halves.iter().all(|half| half.pure_acks == 0) {
+            // The capture has none of them.
+            return false;
+        }
+        let is_alone =
+            asked.freed_pure && asked.repair().is_none_or(|repair| repair.repaired_at < asked.sent_at);
+        let latest = if is_alone { LATEST_PURE_ACK } else { LATEST_ACK };
         self.client() == Some(1 - end)
             && asked.freed_bytes > 0
-            && asked.freed_at - asked.sent_at - asked.part_or_zero() >= LATEST_ACK
+            && asked.freed_at - asked.sent_at - asked.part_or_zero() >= latest
     }
 
     /// A server's own time between two parts of its answer. What left on its own was not held back: everything
     /// before it was ACKed, or it passed a small segment in flight, which shows `TCP_NODELAY`.
     fn note_pause(&mut self, end: End, now: i64, number: u64, least: i64, facts: &mut impl Facts) {
         let half = &self.halves[end];
-        if half.sent_at == NEVER || self.client() != Some(1 - end) || !self.exchanges.is_answering() {
+        let is_awaited = self.awaited(end, now) == Awaited::Yes;
+        if half.sent_at == NEVER
+            || self.client() != Some(1 - end)
+            || !self.exchanges.is_answering()
+            || !is_awaited
+        {
             return;
         }
         let is_acked = half.in_flight() == 0;
         // An ACK that came shortly before may have freed it on a machine that was late, if it was there by then.
         let part = self.reaction_part(end);
         let freed = half.freed_at + part;
-        let may_be_freed = is_acked && now - half.freed_at >= part / EARLIEST_SHARE && now - freed < least;
+        let may_be_freed =
+            is_acked && now - half.freed_at >= part / EARLIEST_SHARE && now - freed < least.max(LATE_MACHINE);
         if may_be_freed || !is_acked && !half.small_in_flight() {
             return;
         }

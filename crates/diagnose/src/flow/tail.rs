@@ -53,7 +53,9 @@ impl Connection {
     /// Whether Nagle's algorithm had been holding the small segment that leaves `end` now, behind full ones.
     pub(crate) fn is_held_tail(&mut self, end: End, now: i64) -> bool {
         let half = &self.halves[end];
-        if !half.last_full || half.in_flight() > 0 || !half.freed_pure {
+        // With data behind that ACK, the program could be answering that.
+        let was_asked = self.halves[1 - end].sent_number > half.freed_number;
+        if !half.last_full || half.in_flight() > 0 || !half.freed_pure || was_asked {
             return false;
         }
         let left = u64::from((half.next as u32).wrapping_sub(self.sent_acked[end]));

@@ -209,7 +209,7 @@ fn passed(passage: &Passage<'_>, fastest: Option<i64>) -> Option<Passed> {
 
 #[cfg(test)]
 mod tests {
-    use tcpwhy_wire::{Address, Packet, Socket, Tcp, TcpFlags, TcpOptions, Transport};
+    use tcpwhy_wire::{Address, Packet, Socket, Tcp, TcpFlags, Transport};
 
     use super::*;
     use crate::detectors::testing::{Talk, behind, hops};
@@ -376,7 +376,7 @@ mod tests {
                 payload_len: [0, 1, 12, 12, 1_460, 65_495][random(6) as usize] * u32::from(number > 8),
                 window: 60_000,
                 flags: TcpFlags(flags),
-                options: TcpOptions::default(),
+                ..Tcp::default()
             };
             let (source, destination) = (ends[hop][side], ends[hop][1 - side]);
             let transport = Transport::Tcp(tcp);

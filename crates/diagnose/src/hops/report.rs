@@ -1,4 +1,4 @@
-//! What is reported of hops: part of `tcpwhy-report/1`, after its captures.
+//! What is reported of hops: part of `tcpwhy-report/2`, after its captures.
 
 use serde::Serialize;
 

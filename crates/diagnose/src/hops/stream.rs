@@ -1,6 +1,7 @@
 //! When each byte of a connection passed its capture point.
 
-use crate::diagnosis::{Diagnosis, vantage};
+use crate::diagnosis::Diagnosis;
+use crate::flow::beliefs::vantage;
 use crate::flow::series::{Kind, Mark, Series};
 use crate::ledger::Bookings;
 use crate::report::{Side, Vantage};

@@ -131,8 +131,11 @@ impl Ledger {
             });
             let end = End::from(whose);
             let first = fill.part_of(until - from);
-            let before =
-                if slot == Slot::Hold { part_of(first, part_before_ack(connection, end)) } else { first };
+            let before = if meaning.rest == Line::DelayedAck {
+                part_of(first, part_before_ack(connection, end))
+            } else {
+                first
+            };
             let rest = (from + before, until - (first - before));
             let side = |line| side_of(connection, line, end);
             let booking = |(from, until), line| Booking { from, until, line, side: side(line) };
@@ -147,7 +150,7 @@ impl Ledger {
 /// Whose time it is that is booked on `line` for `end`.
 fn side_of(connection: &Connection, line: Line, end: End) -> Option<Side> {
     match line {
-        Line::Handshake | Line::Unexplained => None,
+        Line::Handshake | Line::Idle | Line::Unexplained => None,
         Line::ClientApp => Some(Side::Client),
         Line::ServerApp => Some(Side::Server),
         _ if end == connection.client().unwrap_or(0) => Some(Side::Client),

@@ -16,7 +16,7 @@ pub(crate) use ticks::Ended;
 use timeline::{Claim, Rank, Slot, Timeline};
 
 use crate::flow::Connection;
-use crate::flow::fact::{Cause, End, Fact, Facts, Wait};
+use crate::flow::fact::{Awaited, Cause, End, Fact, Facts, Wait};
 use crate::report::Line;
 
 /// Answers after a cork's time are a habit if they are this many times as frequent as other slow ones.
@@ -60,15 +60,20 @@ impl Ledger {
 
     /// Books what is left up to `last`. Nobody spoke after that: the time belongs to `silent`, whose turn it
     /// was, or to nobody.
-    pub(crate) fn finish(&mut self, last: i64, silent: Option<End>) {
-        if let Some(end) = silent {
-            self.speak(end, last);
+    pub(crate) fn finish(&mut self, last: i64, silent: Option<(End, Awaited)>) {
+        if let Some((end, awaited)) = silent {
+            self.speak(end, last, awaited);
         }
         self.timeline.book_until(last);
     }
 
-    fn speak(&mut self, end: End, time: i64) {
-        let slot = if end == 0 { Slot::App0 } else { Slot::App1 };
+    fn speak(&mut self, end: End, time: i64, awaited: Awaited) {
+        let slot = match awaited {
+            Awaited::No => Slot::Idle,
+            Awaited::Perhaps => Slot::Late,
+            Awaited::Yes if end == 0 => Slot::App0,
+            Awaited::Yes => Slot::App1,
+        };
         let whose = end as u8;
         self.timeline.claim(Claim { from: self.spoken, until: time, slot, rank: Rank::Program, whose });
         self.spoken = self.spoken.max(time);
@@ -78,6 +83,8 @@ impl Ledger {
         let (slot, rank) = match wait.cause {
             Cause::Handshake => (Slot::Handshake, Rank::Blocked),
             Cause::NagleHold => (Slot::Hold, Rank::Blocked),
+            Cause::MaybeHeld if wait.end == 0 => (Slot::Maybe0, Rank::Blocked),
+            Cause::MaybeHeld => (Slot::Maybe1, Rank::Blocked),
             Cause::CorkTimeout if wait.end == 0 => (Slot::Cork0, Rank::Blocked),
             Cause::CorkTimeout => (Slot::Cork1, Rank::Blocked),
             Cause::DelayedAck => (Slot::DelayedAck, Rank::Blocked),
@@ -93,7 +100,7 @@ impl Ledger {
             }
             Cause::Queueing => (Slot::Queueing, Rank::Travelling),
             Cause::Transfer => (Slot::Transfer, Rank::Flowing),
-            Cause::Program | Cause::ProgramPause => return self.tallies.add(wait),
+            Cause::Program | Cause::ProgramPause | Cause::LateAnswer => return self.tallies.add(wait),
             // Parts of a repair, whose time is booked as a whole, and what is no wait at all.
             Cause::TailRepair
             | Cause::LateRepairAck
@@ -140,24 +147,31 @@ impl Ledger {
             true => Line::ClientApp,
             false => Line::ServerApp,
         };
-        let journey = |speaker: End| Meaning {
-            line: Line::Network,
-            rest: app(speaker),
-            share: self.true_share_of_journeys(connection),
-        };
+        let share = self.true_share_of_journeys(connection);
+        let journey = |rest: Line| Meaning { line: Line::Network, rest, share };
         let corked = |end: End| match self.corked(connection, end) {
             Ended::ByTick => Line::Nagle,
             _ => app(end),
         };
+        let held = || Meaning {
+            line: Line::Nagle,
+            rest: Line::DelayedAck,
+            share: connection.round_trip_share_of_holds(),
+        };
         let line = match slot {
-            Slot::Travel0 => return journey(0),
-            Slot::Travel1 => return journey(1),
-            Slot::Hold => {
-                let share = connection.round_trip_share_of_holds();
-                return Meaning { line: Line::Nagle, rest: Line::DelayedAck, share };
-            }
+            Slot::Travel0 => return journey(app(0)),
+            Slot::Travel1 => return journey(app(1)),
+            Slot::TravelIdle => return journey(Line::Idle),
+            Slot::Hold => return held(),
+            Slot::Maybe0 if connection.were_held(0) => return held(),
+            Slot::Maybe1 if connection.were_held(1) => return held(),
+            Slot::Maybe0 => app(0),
+            Slot::Maybe1 => app(1),
             Slot::App0 => app(0),
             Slot::App1 => app(1),
+            Slot::Idle => Line::Idle,
+            Slot::Late if connection.answers_late() => Line::ServerApp,
+            Slot::Late => Line::Idle,
             Slot::Cork0 => corked(0),
             Slot::Cork1 => corked(1),
             Slot::Handshake => Line::Handshake,
@@ -184,6 +198,16 @@ impl Ledger {
         }
     }
 
+    /// All holds of `end`, also those of which only the whole connection tells that they were.
+    pub(crate) fn holds(&self, connection: &Connection, end: End) -> Option<Tally> {
+        let sure = self.tallies.get(Cause::NagleHold, end);
+        let later = self.tallies.get(Cause::MaybeHeld, end).filter(|_| connection.were_held(end));
+        match (sure, later) {
+            (Some(sure), Some(later)) => Some(sure.clone().with(later)),
+            (sure, later) => sure.or(later).cloned(),
+        }
+    }
+
     /// All that the program of `end` took to answer: also what had a cork's length and not its timer's phase.
     pub(crate) fn program(&self, connection: &Connection, end: End) -> Option<Tally> {
         let sure = self.tallies.get(Cause::Program, end);
@@ -199,9 +223,8 @@ impl Ledger {
     /// at first the shortest known one may have been a delayed ACK.
     fn true_share_of_journeys(&self, connection: &Connection) -> f64 {
         let claimed: f64 = self.journeys.iter().map(|journeys| f64::from(journeys.1)).sum();
-        let borne_out: f64 = (0..2)
-            .map(|end| f64::from(self.journeys[end].0) * connection.halves[end].part_or_zero() as f64)
-            .sum();
+        let borne_out: f64 =
+            (0..2).map(|end| f64::from(self.journeys[end].0) * connection.path_part(end) as f64).sum();
         if claimed > 0.0 { (borne_out / claimed).min(1.0) } else { 1.0 }
     }
 }
@@ -231,7 +254,7 @@ impl Facts for Ledger {
                 let (slot, whose) = (Slot::Travel0, end as u8);
                 self.timeline.claim(Claim { from, until, slot, rank: Rank::Travelling, whose });
             }
-            Fact::Spoke { end, time } => self.speak(end, time),
+            Fact::Spoke { end, time, awaited } => self.speak(end, time, awaited),
             Fact::Settled { until } => self.timeline.book_until(until.min(self.spoken)),
         }
     }

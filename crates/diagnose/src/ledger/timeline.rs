@@ -5,23 +5,23 @@
 
 use super::bookings::Recorder;
 
-/// Where time is booked while a connection is being read. Finer than the report's lines in three places that
+/// Where time is booked while a connection is being read. Finer than the report's lines in four places that
 /// only the whole connection can decide: who spoke after a journey (its part beyond the true base round trip
-/// was that program's), how much of a hold was the receiver's delayed ACK, and whether an answer after 200 ms
-/// was corked.
+/// was that program's), how much of a hold was the receiver's delayed ACK, whether what followed a late ACK had
+/// been held at all, and whether an answer after 200 ms was corked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Slot {
     Handshake,
     App0,
     App1,
+    Idle,
     Travel0,
     Travel1,
+    /// Travel before what nobody waited for.
+    TravelIdle,
     Queueing,
     Hold,
-    Nagle,
-    Cork0,
-    Cork1,
     DelayedAck,
     Cwnd,
     Rwnd,
@@ -29,6 +29,13 @@ pub(crate) enum Slot {
     Rto,
     Transfer,
     Unexplained,
+    /// From here on the rare ones. What a server said long after it was spoken to: an answer or a notice.
+    Late,
+    Maybe0,
+    Maybe1,
+    Nagle,
+    Cork0,
+    Cork1,
 }
 
 impl Slot {
@@ -40,7 +47,11 @@ impl Slot {
 }
 
 /// Number of slots.
-pub(crate) const SLOTS: usize = Slot::Unexplained as usize + 1;
+pub(crate) const SLOTS: usize = COMMON + RARE;
+/// Number of those that many connections have time on.
+const COMMON: usize = Slot::Unexplained as usize + 1;
+/// Number of the others.
+const RARE: usize = Slot::Cork1 as usize + 1 - COMMON;
 
 impl Slot {
     /// Every slot.
@@ -48,13 +59,12 @@ impl Slot {
         Self::Handshake,
         Self::App0,
         Self::App1,
+        Self::Idle,
         Self::Travel0,
         Self::Travel1,
+        Self::TravelIdle,
         Self::Queueing,
         Self::Hold,
-        Self::Nagle,
-        Self::Cork0,
-        Self::Cork1,
         Self::DelayedAck,
         Self::Cwnd,
         Self::Rwnd,
@@ -62,11 +72,20 @@ impl Slot {
         Self::Rto,
         Self::Transfer,
         Self::Unexplained,
+        Self::Late,
+        Self::Maybe0,
+        Self::Maybe1,
+        Self::Nagle,
+        Self::Cork0,
+        Self::Cork1,
     ];
 
     /// Whether each stretch of it is divided between two lines in the end.
     pub(crate) fn is_divided(self) -> bool {
-        matches!(self, Self::Hold | Self::Travel0 | Self::Travel1)
+        matches!(
+            self,
+            Self::Hold | Self::Maybe0 | Self::Maybe1 | Self::Travel0 | Self::Travel1 | Self::TravelIdle
+        )
     }
 }
 
@@ -98,14 +117,83 @@ pub(crate) struct Claim {
 /// them; when a hostile or very lossy capture needs more, the oldest are booked early.
 const CLAIMS: usize = 5;
 
+/// Undecided claims, field by field: a claim has 19 bytes, and every connection has room for several.
+#[derive(Clone, Debug)]
+struct Claims {
+    from: [i64; CLAIMS],
+    until: [i64; CLAIMS],
+    what: [(Slot, Rank, u8); CLAIMS],
+    count: u8,
+}
+
+impl Claims {
+    fn none() -> Self {
+        Self {
+            from: [0; CLAIMS],
+            until: [0; CLAIMS],
+            what: [(Slot::Unexplained, Rank::Program, 0); CLAIMS],
+            count: 0,
+        }
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
+        usize::from(self.count)
+    }
+
+    #[inline]
+    fn get(&self, index: usize) -> Claim {
+        let (slot, rank, whose) = self.what[index];
+        Claim { from: self.from[index], until: self.until[index], slot, rank, whose }
+    }
+
+    #[inline]
+    fn set(&mut self, index: usize, claim: Claim) {
+        (self.from[index], self.until[index]) = (claim.from, claim.until);
+        self.what[index] = (claim.slot, claim.rank, claim.whose);
+    }
+
+    #[inline]
+    fn push(&mut self, claim: Claim) {
+        self.set(self.len(), claim);
+        self.count += 1;
+    }
+
+    #[inline]
+    fn iter(&self) -> impl Iterator<Item = Claim> + '_ {
+        (0..self.len()).map(|index| self.get(index))
+    }
+}
+
+/// ns on each slot. The rare ones are kept apart, so that most connections pay for a pointer only.
+#[derive(Clone, Debug, Default)]
+struct Booked {
+    common: [i64; COMMON],
+    rare: Option<Box<[i64; RARE]>>,
+}
+
+impl Booked {
+    fn on(&self, slot: Slot) -> i64 {
+        let rare = || self.rare.as_ref().map_or(0, |rare| rare[slot as usize - COMMON]);
+        self.common.get(slot as usize).copied().unwrap_or_else(rare)
+    }
+
+    #[inline]
+    fn on_mut(&mut self, slot: Slot) -> &mut i64 {
+        match slot as usize {
+            common if common < COMMON => &mut self.common[common],
+            rare => &mut self.rare.get_or_insert_default()[rare - COMMON],
+        }
+    }
+}
+
 /// One connection's booked time and its undecided claims.
 #[derive(Clone, Debug)]
 pub(crate) struct Timeline {
     /// Everything before this instant is booked.
     frontier: i64,
-    booked: [i64; SLOTS],
-    claims: [Claim; CLAIMS],
-    count: u8,
+    booked: Booked,
+    claims: Claims,
     /// Keeps what is booked, where somebody asked for it.
     recorder: Option<Box<Recorder>>,
 }
@@ -113,9 +201,7 @@ pub(crate) struct Timeline {
 impl Timeline {
     /// A timeline that begins at `first`.
     pub(crate) fn new(first: i64) -> Self {
-        let none =
-            Claim { from: first, until: first, slot: Slot::Unexplained, rank: Rank::Program, whose: 0 };
-        Self { frontier: first, booked: [0; SLOTS], claims: [none; CLAIMS], count: 0, recorder: None }
+        Self { frontier: first, booked: Booked::default(), claims: Claims::none(), recorder: None }
     }
 
     /// Keeps the intervals that are booked from now on, `most` of them as they are.
@@ -130,7 +216,7 @@ impl Timeline {
 
     /// ns booked on a slot.
     pub(crate) fn booked(&self, slot: Slot) -> i64 {
-        self.booked[slot as usize]
+        self.booked.on(slot)
     }
 
     /// Takes a claim. What is already booked stays booked.
@@ -139,22 +225,20 @@ impl Timeline {
         if claim.until <= claim.from.max(self.frontier) {
             return;
         }
-        let count = usize::from(self.count);
-        let joined = self.claims[..count]
-            .iter_mut()
-            .find(|old| old.slot == claim.slot && old.rank == claim.rank && old.joins(&claim));
-        if let Some(old) = joined {
-            old.from = old.from.min(claim.from);
-            old.until = old.until.max(claim.until);
+        let may_join = |old: &Claim| old.slot == claim.slot && old.rank == claim.rank && old.joins(&claim);
+        let known = self.claims.iter().position(|old| may_join(&old));
+        if let Some(index) = known {
+            let old = self.claims.get(index);
+            let (from, until) = (old.from.min(claim.from), old.until.max(claim.until));
+            self.claims.set(index, Claim { from, until, ..old });
             return;
         }
-        if count == CLAIMS {
+        if self.claims.len() == CLAIMS {
             let oldest = self.claims.iter().map(|old| old.until).min().unwrap_or(self.frontier);
             self.book_until(oldest);
             return self.claim(claim);
         }
-        self.claims[count] = claim;
-        self.count += 1;
+        self.claims.push(claim);
     }
 
     /// Books everything before `until`. Instants nobody claimed are unexplained.
@@ -173,7 +257,7 @@ impl Timeline {
     /// Moves the frontier: the one place where time is booked.
     #[inline]
     fn book(&mut self, slot: Slot, whose: u8, until: i64) {
-        self.booked[slot as usize] += until - self.frontier;
+        *self.booked.on_mut(slot) += until - self.frontier;
         if let Some(recorder) = &mut self.recorder {
             recorder.take(slot, whose, self.frontier, until);
         }
@@ -183,11 +267,11 @@ impl Timeline {
     /// The common case, a single claim up to this very instant: no search.
     #[inline]
     fn book_only_claim(&mut self, until: i64) -> bool {
-        let only = self.claims[0];
-        let fits = self.count == 1 && only.from <= self.frontier && only.until == until;
+        let only = self.claims.get(0);
+        let fits = self.claims.count == 1 && only.from <= self.frontier && only.until == until;
         if fits && only.rank != Rank::Travelling {
             self.book(only.slot, only.whose, until);
-            self.count = 0;
+            self.claims.count = 0;
             return true;
         }
         false
@@ -196,14 +280,14 @@ impl Timeline {
     /// Which slot the instant at the frontier belongs to, whose it is, and until when that holds.
     fn strongest(&self, until: i64) -> (Slot, u8, i64) {
         let mut stop = until;
-        let mut best: Option<&Claim> = None;
+        let mut best: Option<Claim> = None;
         let mut speaker = None;
-        let claims = &self.claims[..usize::from(self.count)];
+        let claims = &self.claims;
         let covers = |claim: &Claim| claim.from <= self.frontier && claim.until > self.frontier;
         let flows = |whose| {
-            claims.iter().any(|flow| flow.slot == Slot::Transfer && flow.whose == whose && covers(flow))
+            claims.iter().any(|flow| flow.slot == Slot::Transfer && flow.whose == whose && covers(&flow))
         };
-        for claim in claims {
+        for claim in claims.iter() {
             if claim.from > self.frontier {
                 stop = stop.min(claim.from);
             } else if claim.until > self.frontier {
@@ -222,7 +306,11 @@ impl Timeline {
         let mut slot = best.slot;
         stop = stop.min(best.until);
         if let (Slot::Travel0, Some(speaker)) = (best.slot, speaker) {
-            slot = if speaker.slot == Slot::App1 { Slot::Travel1 } else { Slot::Travel0 };
+            slot = match speaker.slot {
+                Slot::Idle => Slot::TravelIdle,
+                _ if speaker.whose == 1 => Slot::Travel1,
+                _ => Slot::Travel0,
+            };
             stop = stop.min(speaker.until);
         }
         (slot, best.whose, stop)
@@ -230,13 +318,13 @@ impl Timeline {
 
     fn drop_spent(&mut self) {
         let mut kept = 0;
-        for index in 0..usize::from(self.count) {
-            if self.claims[index].until > self.frontier {
-                self.claims[kept] = self.claims[index];
+        for index in 0..self.claims.len() {
+            if self.claims.until[index] > self.frontier {
+                self.claims.set(kept, self.claims.get(index));
                 kept += 1;
             }
         }
-        self.count = kept as u8;
+        self.claims.count = kept as u8;
     }
 }
 
@@ -268,7 +356,7 @@ mod tests {
     #[test]
     fn blocked_beats_flowing_beats_travelling_beats_program() {
         let mut timeline = Timeline::new(0);
-        timeline.claim(claim(0, 100, Slot::App1, Rank::Program));
+        timeline.claim(Claim { whose: 1, ..claim(0, 100, Slot::App1, Rank::Program) });
         timeline.claim(claim(10, 50, Slot::Travel0, Rank::Travelling));
         timeline.claim(claim(30, 60, Slot::Transfer, Rank::Flowing));
         timeline.claim(claim(40, 45, Slot::Recovery, Rank::Blocked));
@@ -328,8 +416,9 @@ mod tests {
                 }
             }
             timeline.book_until(2_000);
-            prop_assert_eq!(timeline.booked.iter().sum::<i64>(), 2_000);
-            prop_assert!(timeline.booked.iter().all(|booked| *booked >= 0));
+            let booked = Slot::ALL.map(|slot| timeline.booked(slot));
+            prop_assert_eq!(booked.iter().sum::<i64>(), 2_000);
+            prop_assert!(booked.iter().all(|booked| *booked >= 0));
         }
     }
 }

@@ -18,13 +18,18 @@ impl Score {
     /// Adds one connection, instant by instant.
     pub(crate) fn add(&mut self, truth: &[Span], booked: &[Booking]) {
         let mut booked = booked.iter().peekable();
-        for span in truth {
+        let is_program = |span: &Span| matches!(span.line, truth::Line::ClientApp | truth::Line::ServerApp);
+        let last = truth.iter().rposition(is_program);
+        for (index, span) in truth.iter().enumerate() {
+            // Nobody waits for a program to close.
+            let closes = Some(index) == last;
             let mut now = span.from;
             while now < span.until {
                 while booked.next_if(|booking| booking.until as u64 <= now).is_some() {}
                 let Some(booking) = booked.peek() else { return };
                 let until = span.until.min(booking.until as u64);
-                self.times[span.line as usize][booking.line as usize] += until - now;
+                let line = if is_idle(span, booking, closes) { own(span.line) } else { booking.line };
+                self.times[span.line as usize][line as usize] += until - now;
                 now = until;
             }
         }
@@ -83,6 +88,20 @@ impl Score {
         let column = Line::ALL.iter().position(|known| known.name() == booked);
         row.zip(column).map_or(0, |(row, column)| self.times[row][column])
     }
+}
+
+/// Whether a program was silent for so long, or until it closed, that an analysis may say that nobody waited for it. The
+/// simulator's programs do not tell whether they wait.
+fn is_idle(span: &Span, booking: &Booking, closes: bool) -> bool {
+    const DIALOGUE: u64 = 2_000_000_000;
+    let is_program = matches!(span.line, truth::Line::ClientApp | truth::Line::ServerApp);
+    booking.line == Line::Idle && is_program && (closes || span.until - span.from > DIALOGUE)
+}
+
+/// The line of a ledger that has the name of a truth's.
+fn own(line: truth::Line) -> Line {
+    let known = Line::ALL.into_iter().find(|known| known.name() == line.name());
+    known.unwrap_or(Line::Unexplained)
 }
 
 fn percent(part: u64, whole: u64) -> f64 {

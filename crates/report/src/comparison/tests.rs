@@ -32,8 +32,14 @@ fn ledger(lines: &[(Line, f64)]) -> LedgerMs {
 
 fn connection(id: u64, server: &str, lines: &[(Line, f64)], exchanges: u64) -> Connection {
     let ledger_ms = ledger(lines);
-    let inside =
-        |count| model::Exchanges { count, p50_ms: Ms(1.0), p99_ms: Ms(1.0), max_ms: Ms(90.0), ledger_ms };
+    let inside = |count| model::Exchanges {
+        count,
+        p50_ms: Ms(1.0),
+        p99_ms: Ms(1.0),
+        max_ms: Ms(90.0),
+        ledger_ms,
+        slowest: None,
+    };
     Connection {
         id,
         protocol: Protocol::Tcp,
@@ -50,6 +56,7 @@ fn connection(id: u64, server: &str, lines: &[(Line, f64)], exchanges: u64) -> C
         bytes: PerDirection::default(),
         exchanges: (exchanges > 0).then(|| inside(exchanges)),
         cadence: Vec::new(),
+        small_waits: None,
     }
 }
 

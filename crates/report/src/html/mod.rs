@@ -1,6 +1,6 @@
 //! The interactive report: one file that opens from disk.
 //!
-//! It is the page that `viewer/` builds with a report's data in it: the report itself (`tcpwhy-report/1`), what only the page
+//! It is the page that `viewer/` builds with a report's data in it: the report itself (`tcpwhy-report/2`), what only the page
 //! needs (`tcpwhy-page/1`, [`Page`]) and packets of some connections ([`Table`]). docs/page.md describes all three.
 
 mod choice;
@@ -29,7 +29,7 @@ pub const PACKETS: u64 = 500_000;
 /// What is put into the page.
 #[derive(Clone, Copy, Debug)]
 pub struct Data<'a> {
-    /// `tcpwhy-report/1`, with the connections that are listed.
+    /// `tcpwhy-report/2`, with the connections that are listed.
     pub report: &'a [u8],
     /// `tcpwhy-page/1`.
     pub page: &'a Page<'a>,

@@ -7,6 +7,7 @@ use tcpwhy_diagnose::detectors::Language;
 use tcpwhy_diagnose::report::LedgerMs;
 
 use super::RuleText;
+use crate::terminal;
 
 /// The format's name and version.
 pub const FORMAT: &str = "tcpwhy-page/1";
@@ -29,6 +30,8 @@ pub struct Page<'a> {
 pub struct CapturePage {
     /// What the terminal says first.
     pub verdict: String,
+    /// Its sign.
+    pub sign: Option<terminal::Sign>,
     /// Connections that the capture has, those that the report of the page leaves out among them.
     pub connections: u64,
     /// Findings, likewise.

@@ -41,6 +41,7 @@ pub(super) fn color(line: Line) -> &'static str {
         Line::Handshake => "#8c8c8c",
         Line::ClientApp => "#dcdfe3",
         Line::ServerApp => "#bfc5cc",
+        Line::Idle => "#f7f8f9",
         Line::Network => "#eef1f4",
         Line::Transfer => "#cfe8d8",
         Line::Queueing => "#cc79a7",

@@ -2,7 +2,9 @@
 
 use std::io;
 
-use tcpwhy_diagnose::report::{Cadence, Connection, Exchanges, Finding, Program, Protocol, Side, Vantage};
+use tcpwhy_diagnose::report::{
+    Cadence, Connection, Exchanges, Finding, Program, Protocol, Side, SmallWaits, Vantage,
+};
 
 use super::finding::{self, Printed};
 use super::ledger;
@@ -59,6 +61,9 @@ pub(super) fn write(
     if connection.ledger_ms.total() > 0.0 {
         page.blank()?;
         ledger::write(page, &connection.ledger_ms)?;
+    }
+    if let Some(small) = &connection.small_waits {
+        page.hanging(INDENT, &page.ink.faint(&small_waits(small)))?;
     }
     printed.next_connection();
     for found in worst_first(&entry.findings) {
@@ -143,6 +148,11 @@ pub(crate) fn exchange_figures(exchanges: &Exchanges) -> Vec<String> {
             format!("max {}", number::duration(exchanges.max_ms.0)),
         ]
     };
+    if let Some(slowest) = &exchanges.slowest
+        && let [.., longest] = items.as_mut_slice()
+    {
+        longest.push_str(&format!(" ({})", plain(slowest)));
+    }
     let total = exchanges.ledger_ms.total();
     let shares: Vec<String> = ledger::booked(&exchanges.ledger_ms)
         .iter()
@@ -153,6 +163,20 @@ pub(crate) fn exchange_figures(exchanges: &Exchanges) -> Vec<String> {
         items.push(shares.join(", "));
     }
     items
+}
+
+/// `Small waits that no finding owns: 12, 48.0 ms in all, worst 9.10 ms.`
+fn small_waits(small: &SmallWaits) -> String {
+    let worst = if small.count > 1 {
+        format!(", worst {}", number::duration(small.worst_ms.0))
+    } else {
+        String::new()
+    };
+    format!(
+        "Small waits that no finding owns: {}, {} in all{worst}.",
+        number::count(small.count),
+        number::duration(small.total_ms.0)
+    )
 }
 
 /// `client` or `server`.

@@ -26,8 +26,9 @@ fn look(line: Line) -> Look {
     let style = Style::new();
     let (glyph, style, meaning) = match line {
         Line::Handshake => ("╌", style.bright_blue(), "SYN, SYN-ACK and ACK travel"),
-        Line::ClientApp => ("·", style.cyan(), "the client's program has not spoken yet"),
-        Line::ServerApp => (":", style.bright_cyan(), "the server's program has not spoken yet"),
+        Line::ClientApp => ("·", style.cyan(), "waiting for the client's program"),
+        Line::ServerApp => (":", style.bright_cyan(), "waiting for the server's program"),
+        Line::Idle => ("_", style.bright_black(), "nobody waits for anything"),
         Line::Network => ("─", style.blue(), "data or its ACK travels"),
         Line::Queueing => ("▄", style.bright_magenta(), "the round trip beyond the base one"),
         Line::Nagle => ("█", style.red(), "a small segment is held for an ACK"),

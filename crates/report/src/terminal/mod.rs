@@ -23,6 +23,7 @@ pub use hops::write_hops;
 pub use ledger::{bar_of, glyph};
 pub(crate) use ledger::{booked, meaning};
 use survey::Survey;
+pub use verdict::Sign;
 use verdict::Verdict;
 
 /// How the text is to look.
@@ -98,6 +99,12 @@ fn surveyed(source: &dyn Source, top: usize) -> (Survey, Verdict) {
 /// The verdict alone, without colour: what the text says first.
 pub fn verdict(source: &dyn Source) -> String {
     Verdict::of(&Survey::of(source, 1)).text().replace(GLUE, " ")
+}
+
+/// The verdict with its sign.
+pub fn signed_verdict(source: &dyn Source) -> (Sign, String) {
+    let verdict = Verdict::of(&Survey::of(source, 1));
+    (verdict.sign(), verdict.text().replace(GLUE, " "))
 }
 
 /// The same in its two parts: what to read first, and what may follow.

@@ -38,7 +38,7 @@ pub(super) struct RuleTotal {
     /// The end that the first of them blames, and whether all blame that one.
     blamed: Option<String>,
     pub(super) blames_one: bool,
-    /// Duration of its connection, ms; 0 for a finding about several.
+    /// The time in which somebody waited on its connection, ms; 0 for a finding about several.
     pub(super) worst_of_ms: f64,
 }
 
@@ -140,7 +140,8 @@ impl Survey {
         self.has_tcp |= connection.protocol == Protocol::Tcp;
         self.has_handshake |= connection.ledger_ms.get(Line::Handshake) > 0.0;
         for finding in &entry.findings {
-            self.add_to_rule(finding, connection.duration_ms.0, blamed(finding, connection));
+            let waiting = connection.ledger_ms.total() - connection.ledger_ms.get(Line::Idle);
+            self.add_to_rule(finding, waiting, blamed(finding, connection));
         }
     }
 
@@ -153,7 +154,7 @@ impl Survey {
         }
     }
 
-    fn add_to_rule(&mut self, finding: &Finding, duration_ms: f64, blamed: Option<&str>) {
+    fn add_to_rule(&mut self, finding: &Finding, waiting_ms: f64, blamed: Option<&str>) {
         let cost_ms = finding.cost_ms.0;
         let Some(total) = self.rules.iter_mut().find(|total| total.rule == finding.rule) else {
             self.rules.push(RuleTotal {
@@ -166,7 +167,7 @@ impl Survey {
                 worst: finding.clone(),
                 blamed: blamed.map(str::to_owned),
                 blames_one: true,
-                worst_of_ms: duration_ms,
+                worst_of_ms: waiting_ms,
             });
             return;
         };
@@ -180,7 +181,7 @@ impl Survey {
         total.severity = total.severity.max(finding.severity);
         if cost_ms > total.worst.cost_ms.0 {
             total.worst = finding.clone();
-            total.worst_of_ms = duration_ms;
+            total.worst_of_ms = waiting_ms;
         }
     }
 

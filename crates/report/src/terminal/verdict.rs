@@ -3,7 +3,7 @@
 use std::io;
 
 use owo_colors::Style;
-use tcpwhy_diagnose::report::{Blame, Blamed, Finding, Line, Severity};
+use tcpwhy_diagnose::report::{Blame, Blamed, Finding, LedgerMs, Line, Severity};
 
 use super::connection::{MECHANISMS, name, rhythm, side};
 use super::finding::{mark, sentence};
@@ -15,7 +15,7 @@ use crate::plain::plain;
 
 /// Rules that find the time in a program: TCP only carried the silence.
 const PROGRAMS: [&str; 2] = ["slow-server", "slow-client"];
-/// Fewer packets than this without a handshake or a fault show nothing: two exchanges and their ACKs.
+/// Fewer packets than this without a fault show nothing: two exchanges and their ACKs, or one and the handshake.
 const TOO_FEW_PACKETS: u64 = 8;
 /// Below this confidence the verdict says that it is not sure.
 const DOUBT: f64 = 0.7;
@@ -23,8 +23,28 @@ const DOUBT: f64 = 0.7;
 const WORTH_A_WORD: f64 = 0.1;
 /// Lost time without a rule to explain it is worth the verdict from this share of all time.
 const WORTH_A_VERDICT: f64 = 0.2;
-/// From this share of silence on it is said that the programs were silent.
-const MOSTLY_SILENT: f64 = 0.5;
+/// …and from so much on, however long the rest took: a person feels it. ms.
+const WORTH_A_VERDICT_MS: f64 = 500.0;
+/// From this share on something is said of time that is idle or that packets do not explain.
+const MOSTLY: f64 = 0.5;
+/// A finding that has this share of the longest wait's line has told of it.
+const TOLD: f64 = 0.5;
+
+/// What a verdict says at a glance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Sign {
+    /// Time is being lost.
+    Problem,
+    /// Nothing is broken, and something could be better.
+    Advice,
+    /// Something is worth knowing.
+    Note,
+    /// Nothing is wrong.
+    Good,
+    /// Too little to judge.
+    Unclear,
+}
 
 /// What to say first.
 pub(super) struct Verdict {
@@ -39,6 +59,15 @@ pub(super) struct Verdict {
 
 impl Verdict {
     pub(super) fn of(survey: &Survey) -> Self {
+        let mut verdict = Self::of_findings(survey);
+        if let Some(longest) = longest_wait(survey, &verdict) {
+            verdict.detail = format!("{} {longest}", verdict.detail).trim_start().to_owned();
+        }
+        verdict
+    }
+
+    /// What findings say, the longest wait apart.
+    fn of_findings(survey: &Survey) -> Self {
         let worst = survey.rules.first().filter(|total| total.severity == Severity::Problem);
         let program = survey.rules.iter().find(|total| PROGRAMS.contains(&total.rule) && total.cost_ms > 0.0);
         match (worst, program) {
@@ -62,6 +91,17 @@ impl Verdict {
     /// What is in bold, and what comes after it.
     pub(super) fn parts(self) -> (String, String) {
         (self.head, self.detail)
+    }
+
+    /// What its sign means.
+    pub(super) fn sign(&self) -> Sign {
+        match self.sign.0 {
+            "✖" => Sign::Problem,
+            "▲" => Sign::Advice,
+            "○" => Sign::Note,
+            "✔" => Sign::Good,
+            _ => Sign::Unclear,
+        }
     }
 
     /// The connection it is about.
@@ -108,7 +148,8 @@ fn problem_verdict(survey: &Survey, total: &RuleTotal) -> Verdict {
     } else {
         (loss(survey, total), told)
     };
-    let detail = format!("{detail} {}", also(survey, total));
+    let detail = format!("{detail} {} {}", also(survey, total), first_fix(worst));
+    let detail = detail.replace("  ", " ");
     let about = Some((total.rule, worst.connection, true));
     Verdict { sign: mark(Severity::Problem), head, detail: detail.trim().to_owned(), about }
 }
@@ -125,6 +166,58 @@ fn loss(survey: &Survey, total: &RuleTotal) -> String {
     let of = share_of(worst.cost_ms.0, total.worst_of_ms);
     let doubt = if worst.confidence < DOUBT { "Probably: " } else { "" };
     format!("{doubt}{} {verb} {whom} wait {}{of}.", culprit(&worst.blame), number::duration(worst.cost_ms.0))
+}
+
+/// `Fix: write each message at once.`
+fn first_fix(finding: &Finding) -> String {
+    let Some(fix) = finding.fixes.first() else { return String::new() };
+    let title = plain(&fix.title);
+    let mut letters = title.chars();
+    // A name keeps its capital letters.
+    let is_name = letters.clone().nth(1).is_some_and(char::is_uppercase);
+    let first = letters.next().map_or(String::new(), |first| match is_name {
+        true => first.to_string(),
+        false => first.to_lowercase().to_string(),
+    });
+    sentence(&format!("Fix: {first}{}", letters.as_str()))
+}
+
+/// The time in which somebody waited for something, ms.
+fn waiting(ledger: &LedgerMs) -> f64 {
+    ledger.total() - ledger.get(Line::Idle)
+}
+
+/// The line on which most of the waiting was, if the verdict has not told of it.
+fn longest_wait(survey: &Survey, verdict: &Verdict) -> Option<String> {
+    let ledger = &survey.capture.ledger_ms;
+    let (line, ms) = ledger::booked(ledger).into_iter().find(|(line, _)| *line != Line::Idle)?;
+    let told = survey.rules.iter().find(|total| verdict.rule() == Some(total.rule))?;
+    let owns = match told.rule {
+        "slow-server" => line == Line::ServerApp,
+        "slow-client" => line == Line::ClientApp,
+        _ => line.is_lost() && told.cost_ms >= TOLD * ms,
+    };
+    let of = format!("{} of {}", number::duration(ms), number::duration(waiting(ledger)));
+    let share = number::percent(ms, waiting(ledger));
+    let says = match line {
+        // What costs more than the longest line has is what matters.
+        _ if owns || told.cost_ms > ms => return None,
+        Line::ClientApp => format!("For {of} the client had not asked yet."),
+        Line::ServerApp => format!("For {of} the server had not answered yet."),
+        Line::Network => format!("The longest wait, {share}, is the path{}.", round_trip(survey)),
+        Line::Transfer => format!("For {share} of the time bytes flow at the path's rate."),
+        Line::Handshake => format!("The longest wait, {of}, is for handshakes."),
+        Line::Unexplained => format!("For {share} of the time packets do not tell what it waited for."),
+        line => format!("The longest wait, {of}, is on the line {}.", line.name()),
+    };
+    Some(says)
+}
+
+/// `: 895 ms a round trip`, where there is one connection and it is known.
+fn round_trip(survey: &Survey) -> String {
+    let [entry] = survey.shown.as_slice() else { return String::new() };
+    let base = entry.connection.base_rtt_ms.filter(|_| survey.connections == 1);
+    base.map_or(String::new(), |base| format!(": {} a round trip", number::duration(base.0)))
 }
 
 /// ` of 3.00 s (63 %)`, where the part is one.
@@ -223,22 +316,22 @@ fn program_verdict(survey: &Survey, total: &RuleTotal) -> Verdict {
 fn quiet_verdict(survey: &Survey) -> Verdict {
     let (good, unclear) = (("✔", Style::new().bold().green()), ("?", Style::new().bold().yellow()));
     let ledger = &survey.capture.ledger_ms;
-    let total = ledger.total();
+    let total = waiting(ledger);
     if survey.connections == 0 {
         return Verdict::plain(unclear, "There is no TCP or UDP traffic in this capture.".to_owned());
     }
-    if survey.packets < TOO_FEW_PACKETS && !survey.has_handshake && ledger.lost() <= 0.0 {
+    if survey.packets < TOO_FEW_PACKETS && ledger.lost() <= 0.0 {
         let packets = number::plural(survey.packets, "packet");
-        let handshake = if survey.has_tcp { ", no handshake" } else { "" };
+        let handshake = if survey.has_tcp && !survey.has_handshake { ", no handshake" } else { "" };
         return Verdict::plain(unclear, format!("Too little to judge: {packets}{handshake}, no stall."));
     }
     let most_lost = ledger::booked(ledger).into_iter().find(|(line, _)| line.is_lost());
     if let Some((line, ms)) = most_lost
-        && ms >= WORTH_A_VERDICT * total
+        && (ms >= WORTH_A_VERDICT * total || ms >= WORTH_A_VERDICT_MS)
     {
         return unexplained_loss(survey, line, ms);
     }
-    if ledger.get(Line::Unexplained) >= MOSTLY_SILENT * total && total > 0.0 {
+    if ledger.get(Line::Unexplained) >= MOSTLY * total && total > 0.0 {
         let share = number::percent(ledger.get(Line::Unexplained), total);
         let head = format!("The packets do not tell: {share} of the time cannot be explained from them.");
         return Verdict::plain(unclear, head);
@@ -251,12 +344,22 @@ fn quiet_verdict(survey: &Survey) -> Verdict {
             about: Some((advice.rule, advice.worst.connection, true)),
         };
     }
+    if let Some(lack) = survey.rules.iter().find(|total| lacks_packets(total)) {
+        let head = "No fault is found, but the capture does not show all.".to_owned();
+        let about = Some((lack.rule, lack.worst.connection, true));
+        return Verdict { sign: unclear, head, detail: sentence(&plain(&lack.worst.summary)), about };
+    }
     Verdict { detail: calm(survey), ..Verdict::plain(good, "Nothing is wrong.".to_owned()) }
+}
+
+/// Whether a finding says that packets are missing, or their times: then what was not found may still be there.
+fn lacks_packets(total: &RuleTotal) -> bool {
+    ["capture-gap", "clock-step", "one-sided-capture"].contains(&total.rule)
 }
 
 /// A ledger line that no rule speaks for is shown as that line.
 fn unexplained_loss(survey: &Survey, line: Line, ms: f64) -> Verdict {
-    let share = share_of(ms, survey.capture.ledger_ms.total());
+    let share = share_of(ms, waiting(&survey.capture.ledger_ms));
     let head = format!(
         "TCP waits {}{share} on the line {}, and no rule names a fault.",
         number::duration(ms),
@@ -280,10 +383,24 @@ fn calm(survey: &Survey) -> String {
     } else {
         "TCP loses no time".to_owned()
     };
-    let silent = ledger.get(Line::ClientApp) + ledger.get(Line::ServerApp);
-    if silent >= MOSTLY_SILENT * ledger.total() && silent > 0.0 {
-        let share = number::percent(silent, ledger.total());
-        return format!("{waits}; for {share} of it the programs were silent.");
+    let idle = ledger.get(Line::Idle);
+    if idle >= MOSTLY * ledger.total() && idle > 0.0 {
+        return format!("{waits}; nobody waited for {} of the time.", number::percent(idle, ledger.total()));
     }
-    format!("{waits}.")
+    let longest = ledger::booked(ledger).into_iter().find(|(line, _)| *line != Line::Idle);
+    let most = longest.map_or(String::new(), |(line, ms)| most_of(survey, line, ms));
+    format!("{waits}{most}.")
+}
+
+/// `; 86 % of the time is the path: 895 ms a round trip`.
+fn most_of(survey: &Survey, line: Line, ms: f64) -> String {
+    let share = number::percent(ms, waiting(&survey.capture.ledger_ms));
+    match line {
+        Line::ClientApp => format!("; for {share} of the time the client had not asked yet"),
+        Line::ServerApp => format!("; for {share} of the time the server had not answered yet"),
+        Line::Network => format!("; {share} of the time is the path{}", round_trip(survey)),
+        Line::Transfer => format!("; for {share} of the time bytes flow at the path's rate"),
+        Line::Handshake => format!("; {share} of the time is the handshake"),
+        _ => String::new(),
+    }
 }

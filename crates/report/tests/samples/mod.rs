@@ -101,6 +101,7 @@ pub(crate) fn connection(id: u64, client: &str, server: &str, booked: &[(Line, f
         bytes: PerDirection { to_server: 0, to_client: 372 },
         exchanges: None,
         cadence: Vec::new(),
+        small_waits: None,
     }
 }
 
@@ -218,6 +219,7 @@ pub(crate) fn slow_server() -> Sample {
         p99_ms: Ms(42.9),
         max_ms: Ms(42.91),
         ledger_ms: ledger(&[(Line::ServerApp, 421.9), (Line::Network, 1.2)]),
+        slowest: Some("GET /report".to_owned()),
     };
     let connection = Connection {
         vantage: Vantage::Client,

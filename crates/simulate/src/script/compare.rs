@@ -100,6 +100,7 @@ pub(super) fn header(segment: &Segment) -> Tcp {
         window: segment.window.unwrap_or(0),
         flags: segment.flags,
         options,
+        message: None,
     }
 }
 

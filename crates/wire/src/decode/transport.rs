@@ -1,6 +1,7 @@
 //! TCP and UDP headers.
 
 use super::{Decoded, Rest, Tunnels, Undecoded, tunnel, u16_at, u32_at};
+use crate::messages;
 use crate::{Packet, Socket, Tcp, TcpFlags, TcpOptions, Transport, Udp};
 
 /// The flags among the header's bits: the eight of RFC 9293 and AE (RFC 9768).
@@ -25,6 +26,7 @@ pub(super) fn tcp(rest: Rest<'_>, out: &mut Packet) -> Decoded {
         window: u16_at(head, 14),
         flags: TcpFlags(u16_at(head, 12) & FLAGS),
         options: TcpOptions { timestamps, ..TcpOptions::default() },
+        message: None,
     });
     // In place and only then: a value that is either this or that is copied once more.
     if timestamps.is_none()
@@ -32,6 +34,13 @@ pub(super) fn tcp(rest: Rest<'_>, out: &mut Packet) -> Decoded {
         && let Transport::Tcp(tcp) = &mut out.transport
     {
         read_options(options, &mut tcp.options);
+    }
+    let payload_len = rest.wire - header_len;
+    if payload_len > 0
+        && let Some(payload @ [_, ..]) = after.bytes.get(header_len as usize - 20..)
+        && let Transport::Tcp(tcp) = &mut out.transport
+    {
+        tcp.message = messages::recognise(payload, payload_len);
     }
     Ok(())
 }

@@ -97,6 +97,7 @@ impl Numbers {
             window: segment.window,
             flags: segment.flags,
             options,
+            message: None,
         }
     }
 }

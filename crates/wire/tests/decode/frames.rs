@@ -138,6 +138,7 @@ pub(crate) fn expected((source, destination): (Address, Address), frame_len: usi
             window: 4660,
             flags: TcpFlags(TcpFlags::PSH | TcpFlags::ACK),
             options: TcpOptions { timestamps: Some((0x1112_1314, 0x2122_2324)), ..TcpOptions::default() },
+            message: None,
         }),
     }
 }

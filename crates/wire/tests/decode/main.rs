@@ -4,5 +4,6 @@ mod frames;
 mod layers;
 mod left_out;
 mod lengths;
+mod messages;
 mod options;
 mod oracle;

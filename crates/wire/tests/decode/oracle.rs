@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use tcpwhy_wire::container::LinkType;
 use tcpwhy_wire::decode::Undecoded;
+use tcpwhy_wire::messages::recognise;
 use tcpwhy_wire::{Address, Socket, Tcp, TcpFlags, TcpOptions, Transport, Udp};
 
 use crate::frames::{decoded, decoded_cut};
@@ -235,13 +236,16 @@ fn tcp_by_etherparse(tcp: &TcpSlice<'_>) -> Tcp {
         window: tcp.window_size(),
         flags: TcpFlags(flags),
         options,
+        message: recognise(tcp.payload(), tcp.payload().len() as u32),
     }
 }
 
 /// The packet without what the comparison at hand cannot know.
 fn without_len_and_options(transport: Transport) -> Transport {
     match transport {
-        Transport::Tcp(tcp) => Transport::Tcp(Tcp { payload_len: 0, options: TcpOptions::default(), ..tcp }),
+        Transport::Tcp(tcp) => {
+            Transport::Tcp(Tcp { payload_len: 0, options: TcpOptions::default(), message: None, ..tcp })
+        }
         Transport::Udp(udp) => Transport::Udp(udp),
     }
 }

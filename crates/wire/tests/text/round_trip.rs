@@ -24,7 +24,7 @@ fn segments() -> impl Strategy<Value = Tcp> {
         let (mss, window_scale, sack_permitted, timestamps) = options;
         let options = TcpOptions { mss, window_scale, sack_permitted, timestamps, ..TcpOptions::default() };
         let ack = if flags & TcpFlags::ACK == 0 { 0 } else { ack };
-        Tcp { seq, ack, payload_len, window, flags: TcpFlags(flags), options }
+        Tcp { seq, ack, payload_len, window, flags: TcpFlags(flags), options, message: None }
     })
 }
 

@@ -22,6 +22,7 @@ function connection(id: number, client: string, part: Partial<Connection> = {}):
     bytes: { to_server: 1, to_client: 1 },
     exchanges: null,
     cadence: [],
+    small_waits: null,
     ...part,
   };
 }
