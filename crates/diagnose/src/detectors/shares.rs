@@ -36,7 +36,7 @@ fn rules_of(cause: Cause) -> &'static [&'static str] {
             &["small-receive-window", "zero-window", "silly-window"]
         }
         Cause::Recovery => &["fast-recovery", "one-hole-per-rtt", "late-hole-ack", "rto-stall", "tail-loss"],
-        Cause::Timeout | Cause::TailLoss | Cause::UnseenTimeout => {
+        Cause::AfterTimer | Cause::Timeout | Cause::TailLoss | Cause::UnseenTimeout => {
             &["rto-stall", "tail-loss", "spurious-retransmit"]
         }
         Cause::SynTimeout => &["syn-retry"],

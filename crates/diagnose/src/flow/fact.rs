@@ -34,8 +34,10 @@ pub enum Cause {
     ZeroWindow,
     /// The receiver's window was full, or its ACK late, because its program did not read what had arrived.
     Unread,
-    /// A lost segment was being repaired.
+    /// A lost segment was being repaired, and no timer had to expire for it.
     Recovery,
+    /// The same after a timer had expired.
+    AfterTimer,
     /// A retransmission timer had to expire.
     Timeout,
     /// A retransmission timer had to expire for a segment that was lost before it came to the capture point.
@@ -46,6 +48,8 @@ pub enum Cause {
     SynTimeout,
     /// Of a repair: what a lost tail took beyond the timer and a round trip.
     TailRepair,
+    /// Of a repair: what it took beyond a timer and a round trip, where more than a tail had been lost.
+    TimerRepair,
     /// Of a repair: the receiver held the ACK of what filled a hole.
     LateRepairAck,
     /// Of a repair: another round trip for a single hole.
@@ -56,6 +60,9 @@ pub enum Cause {
     NeedlessTimer,
     /// No wait: duplicate ACKs made the sender send again what had arrived.
     NeedlessRepair,
+    /// What was in flight was ACKed so late that its sender sent it again; the original had arrived. What took so long,
+    /// the packets do not tell.
+    Unanswered,
     /// What was in flight took longer than the base round trip to drain.
     Queueing,
     /// SYN, SYN-ACK, ACK.
@@ -72,7 +79,7 @@ pub enum Cause {
 
 impl Cause {
     /// Those for which TCP made a program wait.
-    pub(crate) const TCPS: [Self; 17] = [
+    pub(crate) const TCPS: [Self; 18] = [
         Self::NagleHold,
         Self::CorkTimeout,
         Self::DelayedAck,
@@ -85,6 +92,7 @@ impl Cause {
         Self::ZeroWindow,
         Self::Unread,
         Self::Recovery,
+        Self::AfterTimer,
         Self::Timeout,
         Self::UnseenTimeout,
         Self::TailLoss,

@@ -68,6 +68,7 @@ impl Ledger {
     }
 
     fn speak(&mut self, end: End, time: i64, awaited: Awaited) {
+        self.timeline.pass(time);
         let slot = match awaited {
             Awaited::No => Slot::Idle,
             Awaited::Perhaps => Slot::Late,
@@ -94,15 +95,17 @@ impl Ledger {
             | Cause::Unread
             | Cause::SendBuffer
             | Cause::SillyWindow => (Slot::Rwnd, Rank::Blocked),
-            Cause::Recovery => (Slot::Recovery, Rank::Blocked),
+            Cause::Recovery | Cause::AfterTimer => (Slot::Recovery, Rank::Blocked),
             Cause::Timeout | Cause::TailLoss | Cause::UnseenTimeout | Cause::SynTimeout => {
                 (Slot::Rto, Rank::Blocked)
             }
             Cause::Queueing => (Slot::Queueing, Rank::Travelling),
+            Cause::Unanswered => (Slot::Unexplained, Rank::Travelling),
             Cause::Transfer => (Slot::Transfer, Rank::Flowing),
             Cause::Program | Cause::ProgramPause | Cause::LateAnswer => return self.tallies.add(wait),
             // Parts of a repair, whose time is booked as a whole, and what is no wait at all.
             Cause::TailRepair
+            | Cause::TimerRepair
             | Cause::LateRepairAck
             | Cause::OneHole
             | Cause::NeedlessProbe
@@ -116,6 +119,9 @@ impl Ledger {
             }
         } else if wait.cause != Cause::Handshake {
             self.tallies.add(wait);
+        }
+        if rank != Rank::Flowing {
+            self.timeline.pass(wait.until);
         }
         let (from, until, whose) = (wait.from, wait.until, wait.end as u8);
         self.timeline.claim(Claim { from, until, slot, rank, whose });
@@ -252,6 +258,7 @@ impl Facts for Ledger {
                 *count = count.saturating_add(1);
                 *total += (until - from - by_length) as f32;
                 let (slot, whose) = (Slot::Travel0, end as u8);
+                self.timeline.pass(from);
                 self.timeline.claim(Claim { from, until, slot, rank: Rank::Travelling, whose });
             }
             Fact::Spoke { end, time, awaited } => self.speak(end, time, awaited),

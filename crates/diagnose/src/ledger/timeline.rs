@@ -192,6 +192,9 @@ impl Booked {
 pub(crate) struct Timeline {
     /// Everything before this instant is booked.
     frontier: i64,
+    /// The latest instant known to have passed. Claims may reach beyond it (what is still travelling), bookings never: the
+    /// connection may end before.
+    present: i64,
     booked: Booked,
     claims: Claims,
     /// Keeps what is booked, where somebody asked for it.
@@ -201,7 +204,8 @@ pub(crate) struct Timeline {
 impl Timeline {
     /// A timeline that begins at `first`.
     pub(crate) fn new(first: i64) -> Self {
-        Self { frontier: first, booked: Booked::default(), claims: Claims::none(), recorder: None }
+        let (booked, claims) = (Booked::default(), Claims::none());
+        Self { frontier: first, present: first, booked, claims, recorder: None }
     }
 
     /// Keeps the intervals that are booked from now on, `most` of them as they are.
@@ -219,6 +223,12 @@ impl Timeline {
         self.booked.on(slot)
     }
 
+    /// This instant has passed.
+    #[inline]
+    pub(crate) fn pass(&mut self, time: i64) {
+        self.present = self.present.max(time);
+    }
+
     /// Takes a claim. What is already booked stays booked.
     #[inline]
     pub(crate) fn claim(&mut self, claim: Claim) {
@@ -234,16 +244,31 @@ impl Timeline {
             return;
         }
         if self.claims.len() == CLAIMS {
-            let oldest = self.claims.iter().map(|old| old.until).min().unwrap_or(self.frontier);
-            self.book_until(oldest);
+            self.make_room();
             return self.claim(claim);
         }
         self.claims.push(claim);
     }
 
-    /// Books everything before `until`. Instants nobody claimed are unexplained.
+    /// Books the claim that ends first, early. Where all of them reach into what has not come yet, and may never come, the
+    /// weakest is forgotten instead.
+    #[cold]
+    fn make_room(&mut self) {
+        let oldest = self.claims.iter().map(|old| old.until).min().unwrap_or(self.frontier);
+        self.book_until(oldest.min(self.present));
+        if self.claims.len() < CLAIMS {
+            return;
+        }
+        let strength = |index: &usize| (self.claims.what[*index].1, self.claims.from[*index]);
+        let weakest = (0..CLAIMS).max_by_key(strength).unwrap_or(0);
+        self.claims.set(weakest, self.claims.get(CLAIMS - 1));
+        self.claims.count -= 1;
+    }
+
+    /// Books everything before `until`, which has passed. Instants nobody claimed are unexplained.
     #[inline]
     pub(crate) fn book_until(&mut self, until: i64) {
+        self.pass(until);
         if self.frontier >= until || self.book_only_claim(until) {
             return;
         }
@@ -419,6 +444,22 @@ mod tests {
             let booked = Slot::ALL.map(|slot| timeline.booked(slot));
             prop_assert_eq!(booked.iter().sum::<i64>(), 2_000);
             prop_assert!(booked.iter().all(|booked| *booked >= 0));
+        }
+
+        #[test]
+        fn nothing_is_booked_beyond_the_present(
+            claims in prop::collection::vec((any_claim(), 0..1_300_i64), 0..60),
+        ) {
+            let (mut timeline, mut present) = (Timeline::new(0), 0);
+            for (claim, time) in claims {
+                present = present.max(time);
+                timeline.pass(time);
+                timeline.claim(claim);
+                prop_assert!(timeline.frontier <= present);
+            }
+            timeline.book_until(present);
+            let booked = Slot::ALL.map(|slot| timeline.booked(slot));
+            prop_assert_eq!(booked.iter().sum::<i64>(), present);
         }
     }
 }
