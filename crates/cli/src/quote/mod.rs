@@ -18,9 +18,10 @@ use crate::whatif::corked;
 use packets::Wanted;
 
 /// When fixes are tried.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum When {
     /// Where it takes no time that anybody notices.
+    #[default]
     Auto,
     /// Wherever the input is a file.
     Always,
