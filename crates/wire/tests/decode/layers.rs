@@ -238,8 +238,16 @@ fn udp_on_a_tunnel_port_stays_udp_unless_it_is_a_tunnel() {
         ("GENEVE with options beyond its end", 6081, vec![0x3f, 0, 0x65, 0x58, 0, 0, 99, 0]),
         ("GTP-U's own echo", 2152, vec![0x32, 1, 0, 4, 0, 0, 0, 0, 0, 9, 0, 0]),
         ("GTP of version 2", 2152, concat(&[&[0x40, 255, 0, 57, 0, 0, 0, 7], &v4_segment()])),
-        ("GTP-U with an extension of no length", 2152, vec![0x34, 255, 0, 8, 0, 0, 0, 7, 0, 0, 0, 0x85, 0, 0, 0, 0]),
-        ("GTP-U with extensions to its end", 2152, concat(&[&[0x34, 255, 0, 84, 0, 0, 0, 7, 0, 0, 0, 1], &[1; 80]])),
+        (
+            "GTP-U with an extension of no length",
+            2152,
+            vec![0x34, 255, 0, 8, 0, 0, 0, 7, 0, 0, 0, 0x85, 0, 0, 0, 0],
+        ),
+        (
+            "GTP-U with extensions to its end",
+            2152,
+            concat(&[&[0x34, 255, 0, 84, 0, 0, 0, 7, 0, 0, 0, 1], &[1; 80]]),
+        ),
         ("GTP-U with no IP in it", 2152, concat(&[&[0x30, 255, 0, 46, 0, 0, 0, 7], &[0x11; 46]])),
     ];
     for (name, port, payload) in beside_a_tunnel {
