@@ -2,6 +2,7 @@
 
 use super::rule::{Check, rule};
 use super::subject::{Subject, counted, human, percent, rate};
+use super::windows::Windows;
 use crate::diagnosis::ms;
 use crate::flow::fact::{Cause, End};
 use crate::flow::queue::Queue;
@@ -63,6 +64,10 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         let Some(sending) = subject.connection.sending(end) else { continue };
         let queue = &sending.queue;
         let share = subject.waiting() / SHARE_OF_LIFE;
+        if Windows::of(subject, end).unread_total() >= queue.lasted {
+            // ACKs came when the receiver's program read, not when a queue let them.
+            continue;
+        }
         if queue.long >= FEWEST && (queue.lasted >= LONG || queue.lasted >= share) {
             findings.push(finding(subject, end, queue));
         }

@@ -59,6 +59,13 @@ impl<'a> Windows<'a> {
     }
 }
 
+impl Windows<'_> {
+    /// For how long the receiver's program kept the sender waiting because it did not read, ns.
+    pub(crate) fn unread_total(&self) -> i64 {
+        [self.zero, self.unread.as_ref()].into_iter().flatten().map(|tally| tally.total).sum()
+    }
+}
+
 /// Whether full windows lasted longer than the path explains, so that the receiver's program must have been
 /// the one that kept them full.
 fn is_unread(subject: &Subject<'_>, end: End, full: &Tally, was_zero: bool) -> bool {

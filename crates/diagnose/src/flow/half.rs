@@ -8,7 +8,7 @@ use super::idents::Idents;
 use super::rhythm::Rhythm;
 use super::sequence;
 use super::spacing::Spacing;
-use super::trouble::Trouble;
+use super::trouble::{Shut, Trouble, duplicate_sack};
 
 /// Segments are a bulk transfer's if their average is at least this share (in percent) of a full one: at most one
 /// in five is the tail of something.
@@ -292,7 +292,9 @@ impl Half {
     #[cold]
     pub(crate) fn open_hole(&mut self, seq: u64, now: i64, stamp: Option<u32>) {
         let next = self.next;
-        self.trouble.get_or_insert_default().holes.open(next, seq, Opened { at: now, stamp });
+        let trouble = self.trouble.get_or_insert_default();
+        let is_old = trouble.is_told_beyond(next);
+        trouble.holes.open(next, seq, Opened { at: now, stamp, is_old });
     }
 
     /// Takes the bytes from `seq` to `end`, which have all been passed by later ones; returns what they fill.
@@ -300,6 +302,19 @@ impl Half {
         let filled = self.trouble.as_mut()?.holes.fill(seq, end)?;
         self.bytes += filled.bytes;
         Some(filled)
+    }
+
+    /// Whether bytes are missing that later ones of this direction have overtaken.
+    pub(crate) fn has_hole(&self) -> bool {
+        self.trouble.as_ref().is_some_and(|trouble| trouble.holes.since().is_some())
+    }
+
+    /// When the hole opened into which this ACK moves, if it does, and whether the receiver has told of that hole.
+    pub(crate) fn hole_below(&self, tcp: &Tcp) -> Option<(i64, bool)> {
+        let trouble = self.trouble.as_deref()?;
+        let opened = trouble.holes.reached(sequence::unwrap(tcp.ack, self.next))?;
+        let has_sack = !tcp.options.sack.as_slice().is_empty() && duplicate_sack(tcp).is_none();
+        Some((opened.at, has_sack || self.dup_acks > 0 || trouble.is_told_beyond(self.acked)))
     }
 
     /// Segments that were sent again.
@@ -339,7 +354,7 @@ impl Half {
     /// Starts timing the byte before `end` unless one is being timed; `alone` if nothing else is on its way.
     #[inline]
     pub(crate) fn time_segment(&mut self, end: u64, now: i64, alone: bool) {
-        if self.sample_end == 0 {
+        if self.sample_end == 0 && !self.has_hole() {
             (self.sample_end, self.sample_at, self.sample_alone) = (end, now, alone);
         }
     }
@@ -376,6 +391,8 @@ impl Half {
             // The receiver has bytes that the capture never showed.
             self.trouble.get_or_insert_default().unseen += ack - self.next;
             self.next = ack;
+            // Across what was never seen no round trip is known.
+            self.spoil_sample();
             self.trouble.get_or_insert_default().note_gap(number, now);
         }
         let window = u32::from(tcp.window) << self.shift;
@@ -386,7 +403,10 @@ impl Half {
         let opened = edge > self.edge;
         let edge_before = self.edge;
         let before = self.freed_at.max(self.sent_at);
-        self.zero_window |= window == 0;
+        if window == 0 {
+            self.zero_window = true;
+            self.note_shut(number, now);
+        }
         let mut sampled = false;
         if bytes > 0 {
             sampled = self.sample(ack, now);
@@ -422,6 +442,32 @@ impl Half {
             trouble.arrived(self.acked, number, now);
         }
         Acked { bytes, was_in_flight, before, sampled }
+    }
+
+    /// Notes that the receiver says its window to be zero.
+    #[cold]
+    fn note_shut(&mut self, number: u64, now: i64) {
+        let shut = &mut self.trouble.get_or_insert_default().shut;
+        if shut.at == NEVER {
+            (shut.at, shut.number) = (now, number);
+        }
+    }
+
+    /// Data leaves: what the window was before counts no more.
+    #[inline]
+    pub(crate) fn reopen(&mut self) {
+        if self.zero_window {
+            self.zero_window = false;
+            if let Some(trouble) = &mut self.trouble {
+                (trouble.shut.at, trouble.shut.probes) = (NEVER, 0);
+            }
+        }
+    }
+
+    /// The receiver's window, if it has been zero since data left last.
+    #[inline]
+    pub(crate) fn shut(&self) -> Option<&Shut> {
+        self.trouble.as_ref().map(|trouble| &trouble.shut).filter(|shut| shut.at != NEVER || shut.pressed > 0)
     }
 
     /// The receiver's window before the segment that freed this side last, bytes.

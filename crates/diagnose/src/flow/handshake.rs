@@ -14,6 +14,10 @@ impl Connection {
         let client = if is_answer { 1 - from } else { from };
         self.take_client(client);
         let half = &mut self.halves[from];
+        if is_answer && half.bytes == 0 && self.established == NEVER {
+            // A server that forgets a connection it has not accepted yet answers with another number.
+            half.started = false;
+        }
         half.start(tcp.seq);
         half.next = half.next.max(sequence::unwrap(tcp.seq, half.next) + 1 + u64::from(tcp.payload_len));
         half.timestamps = tcp.options.timestamps.is_some();
@@ -39,7 +43,8 @@ impl Connection {
             self.halves[from].scale_known = self.syn.is_some() || !scales;
             if self.syn_ack_at == NEVER {
                 self.take_first_answer(tcp, client, now);
-            } else {
+            } else if self.established == NEVER {
+                // After the client's ACK the server may only be waiting for data (`TCP_DEFER_ACCEPT`), which nobody pays for.
                 facts.take(self.syn_timeout(self.syn_ack_at, from, number, now));
             }
             self.syn_ack_at = now;

@@ -24,6 +24,7 @@ pub(crate) mod sending;
 mod sequence;
 pub mod series;
 mod spacing;
+pub(crate) mod shut;
 mod stop;
 pub(crate) mod table;
 pub(crate) mod tail;

@@ -65,7 +65,7 @@ pub(super) const LATE_MACHINE: i64 = 5_000_000;
 const LATEST_ACK: i64 = 200_000_000;
 /// …but one that comes by itself may be a delayed ACK of any stack, of which this is the latest (RFC 1122 section
 /// 4.2.3.2). ns.
-const LATEST_PURE_ACK: i64 = 500_000_000;
+pub(crate) const LATEST_PURE_ACK: i64 = 500_000_000;
 
 impl Connection {
     /// Whether what left `end` now was freed by an ACK: one passed late enough to be the last it reacted to,
@@ -99,6 +99,9 @@ impl Connection {
         facts: &mut impl Facts,
     ) -> bool {
         if self.halves[from].is_repairing() {
+            return false;
+        }
+        if self.was_shut_out(from, now, number, len, facts) {
             return false;
         }
         if self.halves[from].idents.missing > 0
@@ -320,7 +323,7 @@ impl Connection {
 
     /// Whether a wait of so many ns is longer than a round trip, which is what any full window takes to open again,
     /// also one that was full to the last byte.
-    fn is_beyond_path(&self, waited: i64) -> bool {
+    pub(crate) fn is_beyond_path(&self, waited: i64) -> bool {
         self.base_round_trip().is_none_or(|base| waited > base + base / JITTER_SHARE + RELEASE_TOLERANCE)
     }
 
