@@ -168,6 +168,9 @@ impl Analyzer {
         let connection = &mut self.table.get_mut(index).connection;
         let time = near(connection.first, packet.time);
         match self.copies.look(packet, time, index, connection, from) {
+            Seen::New if packet.tcp().is_some_and(|tcp| connection.is_stray(packet, tcp, from)) => {
+                return superseded;
+            }
             Seen::New => {}
             Seen::Again => {
                 connection.halves[from].copied = connection.halves[from].copied.saturating_add(1);

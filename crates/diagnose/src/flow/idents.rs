@@ -72,6 +72,11 @@ impl Idents {
         self.next = id.wrapping_add(1);
     }
 
+    /// Whether the last packet had this number, and no other had.
+    pub(crate) fn is_last(&self, id: u16) -> bool {
+        id == self.last && self.are_told_apart(id)
+    }
+
     /// Whether no two packets of this direction have this number: it is one, and packets do not all have the same.
     pub(crate) fn are_told_apart(&self, id: u16) -> bool {
         id != 0 && !(self.repeats && id == self.last)
