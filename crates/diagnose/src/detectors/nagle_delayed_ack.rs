@@ -20,8 +20,11 @@ rule! {
     /// segment before it, the receiver's program has not spoken in between, and the ACK came at least 20 ms
     /// later (and half a round trip, on long paths) than the path's base round trip explains. Captured at the
     /// receiver, the moment is one round trip after the ACK. A slow program on the other side shows the same
-    /// late ACK, but then the *other* side speaks next. A sender that was seen to send a small segment while
-    /// another was in flight has switched the algorithm off and is not suspected.
+    /// late ACK, but then the *other* side speaks next. A sender that was seen to push a small segment while
+    /// another was in flight has switched the algorithm off and is not suspected, until ACKs release its segments again
+    /// and again. Where the distance to the sender is not known, or not yet, three and more segments that follow late ACKs
+    /// after the same time are held, too. An ACK that comes more than half a second late is not a delayed one. Weighed as
+    /// `nagle-hold` is.
     ///
     /// ## What to do
     /// Best, hand the whole message to TCP at once: one `write`, or one `writev`/`sendmsg` with several

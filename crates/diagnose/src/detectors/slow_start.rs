@@ -22,10 +22,11 @@ rule! {
     /// ## How it is detected
     /// From the connection's beginning the sender stopped with room in the receiver's window, went on when an ACK
     /// came about one base round trip later, and each such flight was larger than the one before by a quarter at
-    /// least. The first one that does not grow ends it; stops for the receiver's window do not count. After a retransmission
+    /// least. The second one in a row that does not grow ends it, or a loss; stops for the receiver's window do not count. After a retransmission
     /// timeout slow start begins again; such rounds are counted from the second on, since one alone may be any repair's.
     /// At the sender, segments that it spaces out (pacing) meanwhile count as waiting too; captured elsewhere they
-    /// look like the path's own rate. The cost is what the ledger has on `cwnd` for it. What a larger initial window
+    /// look like the path's own rate. The cost is what the ledger has on `cwnd` for it; it is
+    /// told from 50 ms on, or from 5 % of the connection's life. What a larger initial window
     /// saves is reckoned for windows that double.
     ///
     /// Each wait is counted by one rule: with the receiver's window full it is `small-receive-window` or

@@ -409,11 +409,8 @@ impl Half {
             trouble.early += if underway { 0 } else { bytes };
             trouble.note_gap(number, now);
             self.next = ack;
-        let (next, underway) = (self.next, self.underway);
-        let trouble = self.trouble.get_or_insert_default();
-        let is_old = trouble.is_told_beyond(next);
-        trouble.early += if underway { 0 } else { seq - next };
-        trouble.holes.open(next, seq, Opened { at: now, stamp, is_old });
+            // Across what was never seen no round trip is known.
+            self.spoil_sample();
         }
         let window = u32::from(tcp.window) << self.shift;
         self.max_window = self.max_window.max(window);
