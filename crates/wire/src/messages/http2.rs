@@ -102,7 +102,14 @@ fn frame(segment: Segment<'_>) -> Option<(u32, (Kind, &'static Name))> {
     let neither = |name| (Kind::Neither, name);
     let said = match (kind, stream != 0) {
         (0, true) if only(END_STREAM | PADDED) => (Kind::Continues, name!("HTTP/2 data")),
-        (1, true) if only(END_STREAM | END_HEADERS | PADDED | PRIORITY) => headers(body, len, flags)?,
+        // A client's streams are odd (section 5.1.1), and only the largest blocks go on in another frame.
+        (1, true)
+            if only(END_STREAM | END_HEADERS | PADDED | PRIORITY)
+                && stream % 2 == 1
+                && (flags & END_HEADERS != 0 || len == LONGEST) =>
+        {
+            headers(body, len, flags)?
+        }
         (2, true) if len == 5 && only(0) => neither(name!("HTTP/2 priority")),
         (3, true) if len == 4 && only(0) => neither(name!("HTTP/2 reset")),
         (4, false) if len % 6 == 0 && only(0) => neither(name!("HTTP/2 settings")),

@@ -15,6 +15,9 @@ const LONGEST: u32 = 254;
 /// The most coils that can be asked for at once; registers are fewer.
 const MOST_COILS: u16 = 2_000;
 
+/// The longest segment that is believed where not all of it was stored: few programs send several messages at once.
+const LONGEST_SEGMENT: u32 = 2 * (HEADER + LONGEST);
+
 /// Messages of one segment that are looked at.
 const MESSAGES: usize = 16;
 
@@ -28,7 +31,9 @@ pub(super) fn read(segment: Segment<'_>) -> Option<Message> {
         }
         end += one(rest)?.1;
     }
-    let is_cut = segment.bytes.len() < end as usize + HEADER as usize + 2 && !segment.is_whole();
+    let is_cut = segment.bytes.len() < end as usize + HEADER as usize + 2
+        && !segment.is_whole()
+        && segment.len <= LONGEST_SEGMENT;
     (end == segment.len || is_cut)
         .then(|| Message::new(Protocol::Modbus, kind, *name).with_len_of(segment, Some(end)))
 }
@@ -64,10 +69,10 @@ fn say(function: u8, data: Segment<'_>, len: u32) -> Option<(Kind, &'static Name
         23 if data.byte(8).is_some_and(|count| u32::from(count) + 11 == len) => Kind::Asks,
         23 if is_counted => Kind::Answers,
         7 if len <= 3 => asks(len == 2),
-        11 | 12 | 17 => asks(len == 2),
-        43 if matches!(data.byte(0), Some(13 | 14)) => asks(len == 5),
+        11 if matches!(len, 2 | 6) => asks(len == 2),
+        12 | 17 if len == 2 || is_counted => asks(len == 2),
+        43 if matches!(data.byte(0), Some(13 | 14)) && len >= 5 => asks(len == 5),
         20 | 21 if is_counted => Kind::Either,
-        24 => asks(len == 4),
         90 if len >= 3 => Kind::Either,
         _ => return None,
     };
@@ -98,7 +103,6 @@ fn name_of(function: u8) -> Option<&'static Name> {
         21 => name!("Write File Record"),
         22 => name!("Mask Write Register"),
         23 => name!("Read/Write Registers"),
-        24 => name!("Read FIFO Queue"),
         43 => name!("Read Device Identification"),
         90 => name!("Modbus function 90"),
         _ => return None,

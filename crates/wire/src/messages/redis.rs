@@ -16,8 +16,10 @@ pub(super) fn read(segment: Segment<'_>) -> Option<Message> {
     let (&kind, after) = segment.bytes.split_first()?;
     match kind {
         b'*' => array(segment),
-        b'+' => simple(after, segment).map(|()| message(Kind::Answers, "status")),
-        b'-' if after.first()?.is_ascii_uppercase() => {
+        // A status is a word or two: its end was stored.
+        b'+' if after.contains(&b'\r') => simple(after, segment).map(|()| message(Kind::Answers, "status")),
+        // An error's kind comes first.
+        b'-' if after.first_chunk::<2>()?.iter().all(u8::is_ascii_uppercase) => {
             simple(after, segment).map(|()| message(Kind::Answers, "error"))
         }
         b'$' => string(segment),

@@ -124,7 +124,9 @@ impl Record {
 fn handshake(body: Segment<'_>, len: u32) -> What {
     let (Some(kind), Some(inner)) = (body.byte(0), body.u24(1)) else { return What::Hidden };
     let fits = inner + 4 <= len;
-    let is_hello = fits && body.byte(4) == Some(3) && body.byte(5).is_some_and(|minor| minor <= 4);
+    // A version follows, or was not stored: behind IPv6's header and timestamps there is room for ten bytes.
+    let is_hello =
+        fits && body.byte(4).is_none_or(|major| major == 3) && body.byte(5).is_none_or(|minor| minor <= 4);
     match kind {
         1 if is_hello => What::ClientHello,
         2 if is_hello => What::ServerHello,
