@@ -11,8 +11,8 @@ mod tally;
 mod transport;
 mod tunnel;
 
-use crate::Packet;
 use crate::container::{Frame, LinkType};
+use crate::{Address, Packet, Socket, Transport, Udp};
 
 pub use tally::Tally;
 
@@ -48,7 +48,7 @@ pub fn decode(frame: &Frame<'_>, number: u64) -> Result<Packet, Undecoded> {
 #[inline]
 pub fn decode_onto(frame: &Frame<'_>, number: u64, packets: &mut Vec<Packet>) -> Result<(), Undecoded> {
     let end = packets.len();
-    packets.push(Packet::default());
+    packets.push(UNKNOWN);
     let decoded = decode_into(frame, number, &mut packets[end]);
     if decoded.is_err() {
         packets.truncate(end);
@@ -71,6 +71,18 @@ fn decode_into(frame: &Frame<'_>, number: u64, packet: &mut Packet) -> Decoded {
         link::other(frame.link, rest, packet)
     }
 }
+
+/// A packet of which nothing is known. As a constant it is copied as a block; [`Packet::default`] would be written field by
+/// field somewhere else and then copied, which waits for the writes.
+const UNKNOWN: Packet = Packet {
+    number: 0,
+    time: 0,
+    frame_len: 0,
+    ip_id: None,
+    source: Socket { address: Address(0), port: 0 },
+    destination: Socket { address: Address(0), port: 0 },
+    transport: Transport::Udp(Udp { payload_len: 0 }),
+};
 
 /// What every layer answers; the packet itself is written in place, each layer its own fields.
 type Decoded = Result<(), Undecoded>;
