@@ -10,7 +10,7 @@ EXAMPLES := $(sort $(filter-out examples/netrek-mail.txt, \
 	$(wildcard examples/*.txt examples/*.pcap examples/*.pcapng examples/*.pcap.gz)))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test format lint unit docs-checked fuzz-smoke bench fuzz truth corpus lab docs fmt clean build toolchain tools programs \
+.PHONY: help demo test format lint unit docs-checked fuzz-smoke frames bench fuzz truth corpus lab docs fmt clean build toolchain tools programs \
 	viewer viewer-test viewer-lint
 
 help: ## This list
@@ -48,6 +48,9 @@ docs-checked: toolchain
 # Every fuzz target on the stable toolchain, briefly: its seeds and the same mutations of them every time.
 fuzz-smoke: toolchain
 	$(CARGO) test $(LOCKED) --manifest-path fuzz/Cargo.toml --target-dir $(TARGET)
+
+frames: toolchain ## Captures of the corpus with frames dropped, doubled, moved and cut: RUNS (200000) of them
+	RUNS=$${RUNS:-200000} $(CARGO) test $(LOCKED) --manifest-path fuzz/Cargo.toml --target-dir $(TARGET) --test frames -- --nocapture
 
 fuzz: ## Fuzz each target for SECONDS_EACH (60); needs cargo-fuzz and a nightly toolchain
 	@cargo fuzz --version >/dev/null 2>&1 || { echo "cargo-fuzz is missing. Run: cargo install cargo-fuzz" >&2; exit 1; }

@@ -3,6 +3,7 @@
 //!
 //! A function that returns is content; one that panics has found something.
 
+pub mod edits;
 mod script;
 mod walk;
 
@@ -17,6 +18,8 @@ use tcpwhy_wire::decode::{Tally, decode as decode_frame};
 use tcpwhy_wire::sockets::{Info, Listing};
 use tcpwhy_wire::text::{self, Item as InText};
 use tcpwhy_wire::{Packet, Transport};
+
+pub use edits::frames;
 
 /// Bytes read of one input. A few compressed bytes stand for gigabytes, which cost time and show nothing new.
 const MOST: u64 = 4 << 20;

@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind, Write};
 use std::mem;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::rc::Rc;
 
 use anyhow::Result;
 use clap::ValueHint;
@@ -19,6 +20,7 @@ use crate::filter::Filter;
 use crate::hops::Gathering;
 use crate::html::{self, Page};
 use crate::narrowed::{Named, Narrowed};
+use crate::nothing::{Had, can_judge};
 use crate::printer::Printer;
 use crate::programs::Peopled;
 use crate::quote::{Quoting, When};
@@ -95,11 +97,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         ..Options::default()
     };
     let asked = Asked {
-        filter: Filter::new(&args.host, &args.port),
+        filter: Filter::new(&args.host, &args.port).map(Rc::new),
         connection: args.connection,
         whatif: args.whatif,
         top: args.top,
         fail_on: &args.fail_on,
+        needs_something: true,
     };
     let page = args.html.begin(args.files.len())?;
     let out: Box<dyn Write> =
@@ -113,7 +116,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             complaint::about(path, "not read, after Ctrl-C");
             continue;
         }
-        match results.file(path, None, &stop) {
+        match results.file_with_something(path, &stop) {
             Ok(()) => {}
             Err(Trouble::Input(what)) => {
                 unread = true;
@@ -132,10 +135,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     })
 }
 
-/// What is to be told of files.
+/// What is to be told of files; by default all of each.
+#[derive(Default)]
 pub(crate) struct Asked<'a> {
     /// The packets that count.
-    pub(crate) filter: Option<Filter>,
+    pub(crate) filter: Option<Rc<Filter>>,
     /// The only connection that counts.
     pub(crate) connection: Option<u64>,
     /// When fixes are tried.
@@ -144,6 +148,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) top: usize,
     /// What the exit status depends on.
     pub(crate) fail_on: &'a [FailOn],
+    /// Whether a capture of nothing is none: no packet, none that was asked for, none that `fail_on` can judge.
+    pub(crate) needs_something: bool,
 }
 
 /// Prints results, and remembers what the exit status depends on.
@@ -154,64 +160,52 @@ pub(crate) struct Results<'a, W: Write> {
     hops: Gathering,
     /// Whether something that `--fail-on` names was found.
     found: bool,
-    /// Whether a capture of this file had the connection that was asked for.
-    has_connection: bool,
-    /// The most connections that a capture of this file had.
-    connections: usize,
+    /// What the captures of this file had.
+    had: Had,
 }
 
 impl<'a, W: Write> Results<'a, W> {
     /// `page` is what is made of the results beside what is printed.
     pub(crate) fn new(asked: Asked<'a>, printer: Printer<W>, page: Option<Page>) -> Self {
-        Self {
-            asked,
-            printer,
-            page,
-            hops: Gathering::default(),
-            found: false,
-            has_connection: false,
-            connections: 0,
-        }
+        Self { asked, printer, page, hops: Gathering::default(), found: false, had: Had::default() }
+    }
+
+    /// Analyses a file, which has to have something that was asked for.
+    fn file_with_something(&mut self, path: &Path, stop: &Stop) -> Result<(), Trouble> {
+        self.file(path, None, stop)?;
+        let nothing = mem::take(&mut self.had).nothing(self.asked.filter.as_deref(), self.asked.connection);
+        nothing.map_or(Ok(()), |why| Err(Trouble::Input(why)))
     }
 
     /// Analyses a file. `name` is what it is called where that is not its path.
     pub(crate) fn file(&mut self, path: &Path, name: Option<&str>, stop: &Stop) -> Result<(), Trouble> {
         let mut quoting = Quoting::new(path, self.asked.whatif, self.asked.top, stop);
-        let filter = self.asked.filter.take();
+        let filter = self.asked.filter.clone();
         self.hops.next_file(path);
         self.page.iter_mut().for_each(|page| page.next_file(path));
         let take = &mut |analyzed: Analyzed| {
             self.hops.take(&analyzed.diagnosis);
             self.take(analyzed, name, &mut quoting)
         };
-        let read = drive::captures(path, filter.as_ref(), None, stop, take);
-        self.asked.filter = filter;
-        read.and_then(|()| self.end_of_file())
+        drive::captures(path, filter.as_deref(), None, stop, take)
     }
 
     fn take(&mut self, analyzed: Analyzed, name: Option<&str>, quoting: &mut Quoting<'_>) -> io::Result<()> {
         quoting.next_capture();
         self.page.iter_mut().for_each(Page::next_capture);
         let Analyzed { diagnosis, mut recorded, programs } = analyzed;
+        self.had.capture(&diagnosis, recorded.as_ref());
         let programs = &programs;
         let Some(id) = self.asked.connection else {
             let named = Named { whole: &Peopled { whole: &diagnosis, programs }, name };
             return self.print(&named, &diagnosis, recorded.as_ref(), quoting);
         };
-        match Narrowed::new(diagnosis, id) {
-            Ok(narrowed) => {
-                self.has_connection = true;
-                if let Some(recorded) = &mut recorded {
-                    recorded.narrow(narrowed.connection());
-                }
-                let peopled = Peopled { whole: &narrowed, programs };
-                self.print(&peopled, narrowed.whole(), recorded.as_ref(), quoting)
-            }
-            Err(whole) => {
-                self.connections = self.connections.max(whole.connections().count());
-                Ok(())
-            }
+        let Ok(narrowed) = Narrowed::new(diagnosis, id) else { return Ok(()) };
+        if let Some(recorded) = &mut recorded {
+            recorded.narrow(narrowed.connection());
         }
+        let peopled = Peopled { whole: &narrowed, programs };
+        self.print(&peopled, narrowed.whole(), recorded.as_ref(), quoting)
     }
 
     /// Prints what is shown of `whole`.
@@ -224,17 +218,40 @@ impl<'a, W: Write> Results<'a, W> {
     ) -> io::Result<()> {
         let located = recorded.map(|recorded| Located::new(shown, recorded));
         let shown = located.as_ref().map_or(shown, |located| located);
-        let named = self.asked.fail_on;
-        if !named.is_empty() && !self.found {
-            let in_calls = recorded.is_some_and(Recorded::has_split_writes);
-            self.found = in_calls && named.iter().any(|name| name.names(SPLIT_WRITE))
-                || shown.findings().any(|finding| is_named(named, &finding));
+        let is_something = self.is_something(shown, recorded);
+        self.had.something |= is_something;
+        self.found = self.found || self.has_named(shown, recorded);
+        if !is_something && (recorded.is_none() && shown.capture().packets == 0 || self.printer.is_verdict())
+        {
+            return Ok(());
         }
         let quoted = quoting.quoted(shown, whole);
-        if let Some(page) = &mut self.page {
+        if let Some(page) = self.page.as_mut().filter(|_| is_something) {
             page.take(&quoted, recorded)?;
         }
         self.printer.print(&quoted, recorded)
+    }
+
+    /// Whether it has something that was asked for and, with `--fail-on`, that this can judge.
+    fn is_something(&self, shown: &dyn Source, recorded: Option<&Recorded>) -> bool {
+        let Asked { filter, fail_on, needs_something, .. } = &self.asked;
+        let has_any = || {
+            let has_calls = recorded.is_some_and(|recorded| filter.is_none() || !recorded.sockets.is_empty());
+            let has_packets = filter.is_none() && shown.capture().packets > 0;
+            has_calls || has_packets || shown.connections().next().is_some()
+        };
+        // What is found counts even where nothing to find would not.
+        let is_judged =
+            || fail_on.is_empty() || can_judge(fail_on, shown, recorded) || self.has_named(shown, recorded);
+        !needs_something || has_any() && is_judged()
+    }
+
+    /// Whether it has something that `--fail-on` names.
+    fn has_named(&self, shown: &dyn Source, recorded: Option<&Recorded>) -> bool {
+        let named = self.asked.fail_on;
+        let in_calls = recorded.is_some_and(Recorded::has_split_writes);
+        in_calls && named.iter().any(|name| name.names(SPLIT_WRITE))
+            || !named.is_empty() && shown.findings().any(|finding| is_named(named, &finding))
     }
 
     /// What comes next has nothing to do with what came, and alone decides the exit status.
@@ -245,28 +262,12 @@ impl<'a, W: Write> Results<'a, W> {
     /// Ends the report with what captures show together. Whether something that `--fail-on` names was found.
     pub(crate) fn finish(self, stop: &Stop) -> Result<bool> {
         let Self { asked, printer, page, hops, found, .. } = self;
-        let hops = hops.finish(asked.filter.as_ref(), asked.connection, stop);
+        let hops = hops.finish(asked.filter.as_deref(), asked.connection, stop);
         let mut in_hops = hops.iter().flat_map(|hops| &hops.pairs).flat_map(|pair| &pair.findings);
         let found = found || in_hops.any(|finding| is_named(asked.fail_on, finding));
         output::unless_broken_pipe(printer.finish(hops.as_ref()))?;
-        page.map_or(Ok(()), |page| page.finish(hops.as_ref(), asked.filter.as_ref(), stop))?;
+        page.map_or(Ok(()), |page| page.finish(hops.as_ref(), asked.filter.as_deref(), stop))?;
         Ok(found)
-    }
-
-    /// Says so if none of the file's captures had the connection that was asked for.
-    fn end_of_file(&mut self) -> Result<(), Trouble> {
-        let connections = mem::take(&mut self.connections);
-        match self.asked.connection {
-            Some(id) if !mem::take(&mut self.has_connection) => {
-                let instead = match connections {
-                    0 => "there is none at all".to_owned(),
-                    1 => "there is only 0".to_owned(),
-                    many => format!("try 0 to {}", many - 1),
-                };
-                Err(Trouble::Input(format!("no connection {id}, {instead}")))
-            }
-            _ => Ok(()),
-        }
     }
 }
 

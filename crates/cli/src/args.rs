@@ -69,7 +69,9 @@ Examples:
 Exit status:
   0  analysed; nothing that --fail-on names was found
   1  --fail-on found what it names
-  2  wrong usage, or an input that could not be read (the others are analysed all the same)
+  2  wrong usage; or an input that could not be read, or has nothing to tell of: no
+     packet, none that --host, --port or --connection ask for, with --fail-on no TCP
+     (the others are analysed all the same)
 
 Environment:
   NO_COLOR, CLICOLOR_FORCE  as --color=never and --color=always, which win over both

@@ -22,6 +22,7 @@ mod link;
 mod live;
 mod man;
 mod narrowed;
+mod nothing;
 mod output;
 mod plot;
 mod printer;

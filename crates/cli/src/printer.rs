@@ -69,6 +69,11 @@ impl<W: Write> Printer<W> {
         }
     }
 
+    /// Whether what is printed says that something passed.
+    pub(crate) fn is_verdict(&self) -> bool {
+        matches!(self, Self::Junit(..))
+    }
+
     /// A line of its own above what comes next, for people.
     pub(crate) fn heading(&mut self, text: &str) -> io::Result<()> {
         match self {

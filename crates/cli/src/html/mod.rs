@@ -30,7 +30,6 @@ use crate::complaint;
 use crate::drive::Trouble;
 use crate::filter::Filter;
 use crate::printer::Printer;
-use crate::quote::When;
 use crate::stop::Stop;
 use gathered::{Gathered, Place};
 use target::Target;
@@ -112,7 +111,7 @@ impl Args {
 /// Analyses captures that were made for it, each under its name, and writes the page.
 pub(crate) fn of_captures(page: Page, captures: &[(PathBuf, String)]) -> Result<()> {
     let options = Options::default();
-    let asked = Asked { filter: None, connection: None, whatif: When::Auto, top: options.top, fail_on: &[] };
+    let asked = Asked { top: options.top, ..Asked::default() };
     let printer = Printer::new(io::sink(), ReportFormat::Terminal, options, &[])?;
     let (mut results, stop) = (Results::new(asked, printer, Some(page)), Stop::default());
     for (path, name) in captures {

@@ -28,10 +28,11 @@ use tcpwhy_report::terminal::Options;
 use crate::args::{Color, ReportFormat};
 use crate::fail_on::FailOn;
 use crate::html::{self, Page};
+use crate::nothing::can_judge;
 use crate::printer::Printer;
 use crate::programs::Peopled;
 use crate::stop::Stop;
-use crate::{FOUND, output};
+use crate::{FOUND, TROUBLE, complaint, output};
 use capture::Limits;
 
 const LONG_ABOUT: &str = "\
@@ -167,6 +168,12 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     page.map_or(Ok(()), |page| write_page(page, &report, written.as_ref()))?;
     if let Some(reason) = broke_off {
         return Err(reason);
+    }
+    if !args.fail_on.is_empty() && !found && !can_judge(&args.fail_on, &report, None) {
+        complaint::say(
+            "--fail-on has nothing to judge: no TCP packet was captured (another --interface, or filter?)",
+        );
+        return Ok(TROUBLE.into());
     }
     Ok(if found { FOUND.into() } else { ExitCode::SUCCESS })
 }

@@ -28,7 +28,6 @@ use crate::drive::Trouble;
 use crate::fail_on::FailOn;
 use crate::html;
 use crate::printer::Printer;
-use crate::quote::When;
 use crate::stop::Stop;
 use packets::Packets;
 use saved::{Destination, Saved};
@@ -167,8 +166,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let options = Options { top: args.top, ..Options::default() };
     // As a whole: lines of the command's children may come meanwhile.
     let out = BufWriter::with_capacity(REPORT, out);
-    let asked =
-        Asked { filter: None, connection: None, whatif: When::Auto, top: args.top, fail_on: &args.fail_on };
+    let asked = Asked { top: args.top, fail_on: &args.fail_on, ..Asked::default() };
     let page = args.html.begin_in_file(1 + usize::from(args.compare))?;
     let mut results = Results::new(asked, Printer::new(out, args.format, options, &args.fail_on)?, page);
     // The page is made at the end, and of both.

@@ -22,7 +22,6 @@ use crate::args::ReportFormat;
 use crate::html::{self, Page};
 use crate::link::quantity;
 use crate::printer::Printer;
-use crate::quote::When;
 use crate::stop::Stop;
 
 /// How soon the end of the programs is noticed.
@@ -132,7 +131,7 @@ fn wait(args: &Args, tracer: &Tracer, stop: &AtomicBool) {
 
 fn print(args: &Args, saved: &Saved, page: Option<Page>) -> Result<()> {
     let options = Options { top: args.top, ..Options::default() };
-    let asked = Asked { filter: None, connection: None, whatif: When::Auto, top: args.top, fail_on: &[] };
+    let asked = Asked { top: args.top, ..Asked::default() };
     let out = BufWriter::with_capacity(REPORT, io::stdout());
     let mut results = Results::new(asked, Printer::new(out, args.format, options, &[])?, page);
     report(saved, "the processes' packets", &mut results)?;

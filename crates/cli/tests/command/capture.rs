@@ -126,6 +126,26 @@ pub(crate) fn write_write_read() -> Vec<u8> {
     conversation.end()
 }
 
+/// A capture in which nothing was recorded.
+pub(crate) fn no_packets() -> Vec<u8> {
+    header()
+}
+
+/// Datagrams alone.
+pub(crate) fn datagrams() -> Vec<u8> {
+    let mut pcap = healthy();
+    let (mut at, frames) = (24, pcap.len());
+    while at < frames {
+        let size = u32::from_le_bytes(pcap[at + 8..at + 12].try_into().expect("four bytes"));
+        let udp = at + 16 + 34;
+        pcap[at + 16 + 23] = 17;
+        let length = u16::try_from(size - 34).expect("a small packet");
+        pcap[udp + 4..udp + 6].copy_from_slice(&length.to_be_bytes());
+        at += 16 + size as usize;
+    }
+    pcap
+}
+
 /// Requests in one piece, answered as fast as the path allows.
 pub(crate) fn healthy() -> Vec<u8> {
     let mut conversation = Conversation::start();

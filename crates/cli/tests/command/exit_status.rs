@@ -1,8 +1,8 @@
-//! 0: analysed. 1: --fail-on found it. 2: usage, or an input that cannot be read.
+//! 0: analysed. 1: --fail-on found it. 2: usage, or an input that cannot be read or has nothing to tell of.
 
 use std::io::Write;
 
-use crate::capture::{connections, healthy, write_write_read};
+use crate::capture::{connections, datagrams, healthy, no_packets, write_write_read};
 use crate::run::Desk;
 
 #[test]
@@ -147,4 +147,76 @@ fn a_connection_that_is_not_there_is_said() {
     let ran = desk.run(&["--connection", "3", "three.pcap"]);
     assert_eq!((ran.status, ran.stdout.as_str()), (Some(2), ""), "{ran:?}");
     assert_eq!(ran.stderr, "tcpwhy: three.pcap: no connection 3, try 0 to 2\n");
+}
+
+/// One line with the file's name that says what to try, and status 2: with a gate and without.
+#[track_caller]
+fn assert_nothing(desk: &Desk, args: &[&str], name: &str, said: &str) {
+    for gate in [&[][..], &["--fail-on", "problem"], &["--fail-on", "zero-window"]] {
+        let ran = desk.run(&[gate, args, &[name]].concat());
+        assert_eq!(ran.status, Some(2), "{gate:?} {ran:?}");
+        assert!(ran.stderr.starts_with(&format!("tcpwhy: {name}: ")) && ran.stderr.contains(said), "{ran:?}");
+        assert_eq!(ran.stderr.lines().count(), 1, "{ran:?}");
+    }
+}
+
+#[test]
+fn no_gate_passes_on_nothing() {
+    let desk = Desk::new();
+    desk.file("slow.pcap", &write_write_read());
+    desk.file("none.pcap", &no_packets());
+    // In the middle of its first packet.
+    desk.file("cut.pcap", &healthy()[..50]);
+    desk.file("mail.txt", b"21:02:34.000000 a.1033 > b.80: P 1:101(100) ack 1 win 32120 (DF)\n");
+    assert_nothing(&desk, &[], "none.pcap", "no packet in it: tcpdump");
+    assert_nothing(&desk, &["--port", "80"], "none.pcap", "no packet in it: tcpdump");
+    assert_nothing(&desk, &[], "cut.pcap", "no packet in it: tcpdump");
+    assert_nothing(&desk, &["--port", "81"], "slow.pcap", "nothing with port 81 among its 87 packets: ");
+    assert_nothing(&desk, &["--host", "10.9.9.9,c"], "slow.pcap", "nothing with host 10.9.9.9 or c among ");
+    assert_nothing(&desk, &["--port", "81", "--connection", "0"], "slow.pcap", "nothing with port 81");
+    assert_nothing(&desk, &["--host", "c"], "mail.txt", "nothing with host c among its 1 packet");
+}
+
+#[test]
+fn datagrams_have_a_report_but_pass_no_gate() {
+    let desk = Desk::new();
+    desk.file("udp.pcap", &datagrams());
+    let ran = desk.run(&["udp.pcap"]);
+    assert_eq!((ran.status, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
+    for (rule, status) in [("problem", 2), ("zero-window", 2), ("uneven-cadence", 0)] {
+        let ran = desk.run(&["--fail-on", rule, "udp.pcap"]);
+        assert_eq!(ran.status, Some(status), "{rule}: {ran:?}");
+        assert_eq!(ran.stderr.contains("no TCP packet in it"), status == 2, "{ran:?}");
+    }
+}
+
+#[test]
+fn a_gate_that_judges_one_file_still_tells_of_the_empty_one() {
+    let desk = Desk::new();
+    desk.file("well.pcap", &healthy());
+    desk.file("none.pcap", &no_packets());
+    let ran = desk.run(&["--fail-on", "problem", "--format", "json", "well.pcap", "none.pcap"]);
+    assert_eq!(ran.status, Some(2), "{ran:?}");
+    assert_eq!(ran.json()["captures"].as_array().map(Vec::len), Some(1), "{ran:?}");
+    let ran = desk.run(&["--fail-on", "problem", "--format", "junit", "well.pcap", "none.pcap"]);
+    assert!(ran.stdout.contains("<error message=\"no packet in it"), "{ran:?}");
+    let ran = desk.run(&["--fail-on", "problem", "--format", "junit", "--port", "81", "well.pcap"]);
+    assert!(ran.status == Some(2) && !ran.stdout.contains("failures=\"0\" errors=\"0\""), "{ran:?}");
+}
+
+#[test]
+fn one_capture_of_a_text_is_enough() {
+    let desk = Desk::new();
+    let packet = |time: &str, server: &str| {
+        format!("{time} a.1033 > {server}.80: P 1:101(100) ack 1 win 32120 (DF)\n")
+    };
+    let text = format!("One:\n{}\nTwo:\n{}", packet("21:02:34.000000", "b"), packet("21:03:35.000000", "c"));
+    desk.file("mail.txt", text.as_bytes());
+    let ran = desk.run(&["--format", "junit", "--fail-on", "problem", "--host", "c", "mail.txt"]);
+    assert_eq!((ran.status, ran.stderr.as_str()), (Some(0), ""), "{ran:?}");
+    assert_eq!(
+        ran.stdout.matches("<testsuite ").count(),
+        1,
+        "what was not asked for passes nothing: {ran:?}"
+    );
 }

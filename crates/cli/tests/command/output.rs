@@ -101,8 +101,9 @@ fn hosts_and_ports_narrow_down() {
         let mut all = vec!["--format", "json", "three.pcap"];
         all.extend(args);
         let ran = desk.run(&all);
-        assert_eq!(ran.status, Some(0), "{ran:?}");
-        ran.json()["captures"][0]["connections"].as_array().map(Vec::len)
+        let count = ran.json()["captures"][0]["connections"].as_array().map(Vec::len);
+        assert_eq!(ran.status, Some(if count == Some(0) { 2 } else { 0 }), "{ran:?}");
+        count
     };
     assert_eq!(count(&["--port", &SERVER_PORT.to_string()]), Some(3));
     assert_eq!(count(&["--port", "20001"]), Some(1));

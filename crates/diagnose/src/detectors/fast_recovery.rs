@@ -108,13 +108,13 @@ fn summary(subject: &Subject<'_>, end: End, tally: &Tally, loss: &Loss) -> Strin
     };
     format!(
         "The network lost {} of what {} sent: {} of {} had to be sent again{needless}, and {repairs} held up the \
-         data behind {them} for {}{in_all}, {} of the connection's life.",
+         data behind {them} for {}{in_all}, {} of the time in which somebody waited.",
         percent(loss.lost() as i64, loss.segments as i64),
         subject.who(end),
         grouped(loss.retransmitted),
         counted(loss.segments, "segment"),
         human(tally.total),
-        percent(tally.total, subject.duration()),
+        percent(tally.total, subject.waiting()),
     )
 }
 
@@ -155,7 +155,7 @@ fn fixes(subject: &Subject<'_>, end: End) -> Vec<Fix> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Bulk, findings};
+    use super::super::testing::{Bulk, findings, minute_of_messages};
     use crate::report::{Blamed, Severity};
 
     const HANDSHAKE: &str = "\
@@ -218,9 +218,15 @@ mod tests {
 
     #[test]
     fn one_repair_in_a_long_transfer_is_nothing() {
+        let text = upload("") + &minute_of_messages(14_601);
+        assert!(findings("fast-recovery", &text).is_empty());
+    }
+
+    #[test]
+    fn idle_time_makes_a_repair_no_smaller() {
         let mut text = upload("");
         text += "10:00:59.000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [F.], seq 14601, ack 1, win 64240, length 0\n";
-        assert!(findings("fast-recovery", &text).is_empty());
+        assert_eq!(findings("fast-recovery", &text).len(), 1);
     }
 
     /// Captured at the server, 20 ms from the client: the second of five segments comes this much after the third, µs.

@@ -83,14 +83,14 @@ fn finding(subject: &Subject<'_>, end: End, tally: &Tally, severity: Severity) -
         confidence: confidence(subject, end, tally),
         summary: format!(
             "When {} sent lost segments again, {} did not ACK at once what filled the hole, as it should: {} came {} \
-             late on average, {} in all, {} of the connection's life. Without {} the sender does not learn what else \
+             late on average, {} in all, {} of the time in which somebody waited. Without {} the sender does not learn what else \
              is missing.",
             subject.who(end),
             subject.who(receiver),
             counted(tally.count, "ACK"),
             human(tally.total / i64::try_from(tally.count).unwrap_or(i64::MAX)),
             human(tally.total),
-            percent(tally.total, subject.duration()),
+            percent(tally.total, subject.waiting()),
             if tally.count == 1 { "it" } else { "them" },
         ),
         evidence: subject.evidence(tally, |case| {

@@ -18,7 +18,7 @@ const LONG_LIFE: i64 = 100;
 const LARGE_COST: i64 = 1_000_000_000;
 /// Repairs that took less than this in all are nobody's trouble. ns.
 const SMALLEST_REPAIR: i64 = 10_000_000;
-/// Repairs are advice from this share of the connection's life on, 1 in so many…
+/// Repairs are advice from this share of the time in which somebody waited on, 1 in so many…
 const ADVICE_SHARE: i64 = 100;
 /// …and a problem from this one on.
 const PROBLEM_SHARE: i64 = 20;
@@ -82,16 +82,16 @@ pub(crate) fn severity(subject: &Subject<'_>, cost: i64) -> Option<Severity> {
     if cost < SMALLEST_REPAIR {
         return None;
     }
-    if cost >= LARGE_COST || cost >= subject.duration() / PROBLEM_SHARE {
+    if cost >= LARGE_COST || cost >= subject.waiting() / PROBLEM_SHARE {
         return Some(Severity::Problem);
     }
-    (cost >= subject.duration() / ADVICE_SHARE).then_some(Severity::Advice)
+    (cost >= subject.waiting() / ADVICE_SHARE).then_some(Severity::Advice)
 }
 
 /// A finding about waits for a timer, for which the network is to blame; still without words. Timers that took no longer
 /// than a probe matter as much as repairs do.
 pub(crate) fn of_timer(rule: &Rule, subject: &Subject<'_>, tally: &Tally) -> Finding {
-    let is_rare = tally.total < LARGE_COST && tally.total < subject.duration() / LONG_LIFE;
+    let is_rare = tally.total < LARGE_COST && tally.total < subject.waiting() / LONG_LIFE;
     let is_stall = tally.total >= SMALLEST_STALL;
     let as_repair = severity(subject, tally.total).unwrap_or(Severity::Advice);
     let as_stall = if is_rare { Severity::Advice } else { rule.severity };

@@ -58,12 +58,12 @@ fn finding(subject: &Subject<'_>, end: End, tally: &Tally) -> Finding {
         confidence: if loss.has_gaps { CONFIDENCE_GAPS } else { CONFIDENCE },
         summary: format!(
             "The network lost data of {}, and what came later did not tell in time: the {} waited {} for its \
-             retransmission timer: {}, {} of the connection's life.{} {} sent again.",
+             retransmission timer: {}, {} of the time in which somebody waited.{} {} sent again.",
             subject.who(end),
             subject.side_name(end),
             super::subject::times(tally.count),
             how_long(tally),
-            percent(tally.total, subject.duration()),
+            percent(tally.total, subject.waiting()),
             if repair > 0 {
                 format!(" The repair then took another {}.", human(repair))
             } else {
@@ -103,7 +103,7 @@ fn fixes(subject: &Subject<'_>, end: End) -> Vec<Fix> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Bulk, findings};
+    use super::super::testing::{Bulk, findings, minute_of_messages};
     use crate::report::{Blamed, Severity};
 
     /// Four segments, of which the second is lost; what comes behind it draws two duplicate ACKs, too few. It is sent
@@ -157,9 +157,7 @@ mod tests {
 
     #[test]
     fn one_timer_in_a_long_life_is_advice() {
-        let mut talk = too_few();
-        talk.segment(59_000_000, 4);
-        talk.ack(59_020_000, 5);
-        assert_eq!(findings("rto-stall", &talk.text())[0].severity, Severity::Advice);
+        let text = too_few().text() + &minute_of_messages(1 + 4 * 1_460);
+        assert_eq!(findings("rto-stall", &text)[0].severity, Severity::Advice);
     }
 }

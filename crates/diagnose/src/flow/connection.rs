@@ -353,7 +353,7 @@ impl Connection {
     ) {
         let half = &mut self.halves[from];
         let full_size = half.full_size();
-        let full = len >= full_size;
+        let full = len >= full_size || half.may_be_full(len);
         half.offloaded += u32::from(len > full_size && half.mss != 0);
         let gap = now - half.sent_at;
         let clocked = self.clocked_gap(from);
@@ -506,6 +506,10 @@ impl Connection {
         self.note_departure(from, now, len);
         if before.0 >= MESSAGE_GAP && !full {
             self.keep_rhythm(from, now, len, before);
+        } else if let Some(rhythm) = &mut self.halves[from].rhythm
+            && before.0 < MESSAGE_GAP
+        {
+            rhythm.joined();
         }
     }
 

@@ -77,6 +77,8 @@ pub(crate) struct Half {
     /// This side's SYN allowed the other one to send SACKs (RFC 2018 section 2).
     pub(crate) offers_sack: bool,
     pub(crate) started: bool,
+    /// An ACK of data that was captured has been captured: what is missing from here on was sent while the capture ran.
+    pub(crate) underway: bool,
     pub(crate) closed: bool,
     pub(crate) last_full: bool,
     pub(crate) pushed: Pushed,
@@ -96,6 +98,9 @@ pub(crate) struct Half {
     pub(crate) packets: u32,
     /// Copies of them that the capture has beside them.
     pub(crate) copied: u32,
+    /// Segments in a row that were left out for their numbers, and the identification of the last.
+    pub(crate) strays: u8,
+    pub(crate) stray_id: u16,
     pub(crate) bytes: u64,
     pub(crate) segments: u32,
     pub(crate) pure_acks: u32,
@@ -219,6 +224,7 @@ impl Default for Half {
             timestamps: false,
             offers_sack: false,
             started: false,
+            underway: false,
             closed: false,
             last_full: false,
             pushed: Pushed::Everything,
@@ -234,6 +240,8 @@ impl Default for Half {
             run_longest: 0,
             packets: 0,
             copied: 0,
+            strays: 0,
+            stray_id: 0,
             bytes: 0,
             segments: 0,
             pure_acks: 0,
@@ -258,9 +266,19 @@ impl Half {
         }
     }
 
+    /// Whether the capture has at least every other packet twice.
+    pub(crate) fn is_doubled(&self) -> bool {
+        self.copied > 0 && u64::from(self.copied) * 2 >= u64::from(self.packets)
+    }
+
     /// Bytes that were ACKed and never captured.
     pub(crate) fn unseen(&self) -> u64 {
         self.trouble.as_ref().map_or(0, |trouble| trouble.unseen)
+    }
+
+    /// Those of them that cannot have been on their way when the capture began.
+    pub(crate) fn unseen_since(&self) -> u64 {
+        self.trouble.as_ref().map_or(0, |trouble| trouble.unseen.saturating_sub(trouble.early))
     }
 
     /// The repair that is going on, if one is.
@@ -286,9 +304,10 @@ impl Half {
     /// Notes that the bytes before `seq` were not captured, or not yet, when a segment with this timestamp passed.
     #[cold]
     pub(crate) fn open_hole(&mut self, seq: u64, now: i64, stamp: Option<u32>) {
-        let next = self.next;
+        let (next, underway) = (self.next, self.underway);
         let trouble = self.trouble.get_or_insert_default();
         let is_old = trouble.is_told_beyond(next);
+        trouble.early += if underway { 0 } else { seq - next };
         trouble.holes.open(next, seq, Opened { at: now, stamp, is_old });
     }
 
@@ -384,11 +403,14 @@ impl Half {
         let ack = sequence::unwrap(tcp.ack, self.next);
         if ack > self.next {
             // The receiver has bytes that the capture never showed.
-            self.trouble.get_or_insert_default().unseen += ack - self.next;
+            let (bytes, underway) = (ack - self.next, self.underway);
+            let trouble = self.trouble.get_or_insert_default();
+            trouble.unseen += bytes;
+            trouble.early += if underway { 0 } else { bytes };
+            trouble.note_gap(number, now);
             self.next = ack;
             // Across what was never seen no round trip is known.
             self.spoil_sample();
-            self.trouble.get_or_insert_default().note_gap(number, now);
         }
         let window = u32::from(tcp.window) << self.shift;
         self.max_window = self.max_window.max(window);
@@ -410,6 +432,7 @@ impl Half {
                 self.small_acked_pure = pure;
             }
             self.acked = ack;
+            self.underway |= self.segments > 0;
             self.dup_acks = 0;
         } else if pure && was_in_flight > 0 && edge == self.edge && ack == self.acked {
             if self.dup_acks == 0 {

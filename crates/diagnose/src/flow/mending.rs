@@ -114,7 +114,9 @@ impl Connection {
     /// is a single segment at most, so that nothing can have arrived behind a hole.
     fn is_echo(&self, end: End, now: i64) -> bool {
         let half = &self.halves[end];
-        let Some(trouble) = half.trouble.as_deref().filter(|trouble| trouble.copies > 0) else { return false };
+        let Some(trouble) = half.trouble.as_deref().filter(|trouble| trouble.copies > 0) else {
+            return false;
+        };
         // A copy takes no longer than what was ACKed after it.
         let began = if trouble.quiet_since == NEVER { trouble.recover_from } else { trouble.quiet_since };
         let is_in_time = now - trouble.repaired_at <= (trouble.recovered_at - began).saturating_mul(ECHO_TIMES);

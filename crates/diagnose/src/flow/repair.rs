@@ -6,8 +6,8 @@ use super::connection::{Connection, RELEASE_TOLERANCE};
 use super::fact::{Cause, End, Fact, Facts, Wait};
 use super::half::{Half, NEVER};
 use super::holes::Opened;
-use super::sequence;
 use super::release::LATEST_PURE_ACK;
+use super::sequence;
 use super::trouble::{Tail, Trouble};
 
 /// Silence before a retransmission that only a timer explains: Linux's shortest RTO is 200 ms

@@ -48,7 +48,9 @@ impl Connection {
             return true;
         }
         let half = &self.halves[end];
-        let Some(shut) = half.shut().filter(|_| half.sent_at == NEVER && half.zero_window) else { return false };
+        let Some(shut) = half.shut().filter(|_| half.sent_at == NEVER && half.zero_window) else {
+            return false;
+        };
         let was_opened = half.freed_at > shut.at && now - half.freed_at <= self.reaction_most(end);
         if was_opened {
             let (packets, times) = ([shut.number, half.freed_number, number], [shut.at, half.freed_at, now]);

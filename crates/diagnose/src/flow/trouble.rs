@@ -61,6 +61,8 @@ pub(crate) struct Trouble {
     pub(crate) holes: Holes,
     /// Bytes that were ACKed and never captured.
     pub(crate) unseen: u64,
+    /// Bytes that were missed before an ACK of captured data had come: they may have been sent before the capture began.
+    pub(crate) early: u64,
     /// The present run of duplicate ACKs: since when; and the last ACK of any kind.
     pub(crate) dup_since: i64,
     pub(crate) heard_at: i64,
@@ -187,6 +189,7 @@ impl Default for Trouble {
             rounds: Rounds::default(),
             holes: Holes::default(),
             unseen: 0,
+            early: 0,
             dup_since: 0,
             heard_at: NEVER,
             spacing: 0,

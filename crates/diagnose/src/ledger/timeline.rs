@@ -20,9 +20,7 @@ pub(crate) enum Slot {
     Travel1,
     /// Travel before what nobody waited for.
     TravelIdle,
-    Queueing,
     Hold,
-    DelayedAck,
     Cwnd,
     Rwnd,
     Recovery,
@@ -36,6 +34,8 @@ pub(crate) enum Slot {
     Nagle,
     Cork0,
     Cork1,
+    Queueing,
+    DelayedAck,
 }
 
 impl Slot {
@@ -51,7 +51,7 @@ pub(crate) const SLOTS: usize = COMMON + RARE;
 /// Number of those that many connections have time on.
 const COMMON: usize = Slot::Unexplained as usize + 1;
 /// Number of the others.
-const RARE: usize = Slot::Cork1 as usize + 1 - COMMON;
+const RARE: usize = Slot::DelayedAck as usize + 1 - COMMON;
 
 impl Slot {
     /// Every slot.
@@ -63,9 +63,7 @@ impl Slot {
         Self::Travel0,
         Self::Travel1,
         Self::TravelIdle,
-        Self::Queueing,
         Self::Hold,
-        Self::DelayedAck,
         Self::Cwnd,
         Self::Rwnd,
         Self::Recovery,
@@ -78,6 +76,8 @@ impl Slot {
         Self::Nagle,
         Self::Cork0,
         Self::Cork1,
+        Self::Queueing,
+        Self::DelayedAck,
     ];
 
     /// Whether each stretch of it is divided between two lines in the end.
