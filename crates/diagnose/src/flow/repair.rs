@@ -446,9 +446,10 @@ impl Connection {
     /// has passed. What the other side asks meanwhile begins anew.
     pub(crate) fn forget_missing(&mut self, tcp: &Tcp, from: End) {
         self.halves[1 - from].idents.missing = 0;
+        let was_probe = self.was_probe();
         let half = &mut self.halves[from];
         let end = sequence::unwrap(tcp.seq, half.next) + u64::from(tcp.payload_len);
-        if self.was_probe() || tcp.payload_len == 0 || end > half.acked {
+        if was_probe || tcp.payload_len == 0 || end > half.acked {
             half.idents.missing = 0;
         }
     }
