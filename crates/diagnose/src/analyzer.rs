@@ -168,6 +168,9 @@ impl Analyzer {
         let connection = &mut self.table.get_mut(index).connection;
         let time = near(connection.first, packet.time);
         match self.copies.look(packet, time, index, connection, from) {
+            Seen::New if packet.tcp().is_some_and(|tcp| connection.is_stray(packet, tcp, from)) => {
+                return superseded;
+            }
             Seen::New => {}
             Seen::Again => {
                 connection.halves[from].copied = connection.halves[from].copied.saturating_add(1);
@@ -186,7 +189,6 @@ impl Analyzer {
                 }
             }
             Transport::Udp(udp) => {
-                packet.ip_id.iter().for_each(|id| connection.halves[from].idents.note(*id));
                 connection.handle_datagram(packet.number, time, *udp, from, ledger);
                 if let Some((before, series)) = series {
                     series.take_datagram(packet.number, *udp, from, connection, before);

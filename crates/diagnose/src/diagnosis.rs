@@ -36,12 +36,7 @@ const RHYTHM_MESSAGES: u64 = 8;
 const RHYTHM_EVENNESS: f64 = 0.5;
 
 impl Diagnosis {
-    pub(crate) fn new(
-        info: CaptureInfo,
-        table: Table,
-        about: About,
-        series: BTreeMap<u32, Series>,
-    ) -> Self {
+    pub(crate) fn new(info: CaptureInfo, table: Table, about: About, series: BTreeMap<u32, Series>) -> Self {
         Self { info, table, about, series, of_capture: OnceLock::new() }
     }
 

@@ -48,7 +48,14 @@ impl Gathered {
         Self {
             candidates: candidates.collect(),
             shared_evidence: shared.collect(),
-            page: CapturePage { verdict, sign: Some(sign), connections, findings, others_ledger_ms, ..CapturePage::default() },
+            page: CapturePage {
+                verdict,
+                sign: Some(sign),
+                connections,
+                findings,
+                others_ledger_ms,
+                ..CapturePage::default()
+            },
             place,
         }
     }

@@ -67,6 +67,12 @@ pub(super) fn best(finding: &Finding, answer: &Answer) -> Option<WhatIf> {
     Some(prediction::of(answer, first))
 }
 
+/// The most that any of its fixes saves, ms; `None` where none was tried.
+pub(super) fn most_saved(finding: &Finding, answer: &Answer) -> Option<f64> {
+    let gain = |(fix, side)| answer.gains.iter().find(|gain| gain.fix == fix && gain.side == side);
+    of(finding).filter_map(gain).map(|gain| gain.saved_ms).max_by(f64::total_cmp)
+}
+
 fn table(finding: &Finding) -> &'static [(Fix, At)] {
     let rule = OF_RULE.iter().find(|(rule, _)| *rule == finding.rule && finding.severity != Severity::Note);
     rule.map_or(&[], |(_, fixes)| fixes)

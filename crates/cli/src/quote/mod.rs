@@ -10,8 +10,8 @@ use std::path::Path;
 
 use clap::ValueEnum;
 use tcpwhy_diagnose::report::{Blamed, Capture, Connection, Finding, Source, WhatIf};
-use tcpwhy_report::terminal;
-use tcpwhy_simulate::whatif::{self, Effort, Hints, Placed};
+use tcpwhy_report::{number, terminal};
+use tcpwhy_simulate::whatif::{self, Answer, Effort, Hints, Placed};
 
 use crate::stop::Stop;
 use crate::whatif::corked;
@@ -139,12 +139,35 @@ fn predicted(wanted: &Wanted, effort: &Effort) -> Vec<Quote> {
     let Ok(answer) = whatif::ask_within(effort, &packets, hints, &asked) else {
         return Vec::new();
     };
-    let quote = |finding: &Finding| Some((key(finding), fixes::best(finding, &answer)?));
+    let quote = |finding: &Finding| Some((key(finding), said(finding, &answer)?));
     findings.iter().filter_map(quote).collect()
 }
 
-/// A prediction, and the finding it belongs to.
-type Quote = (Key, WhatIf);
+/// What the replay says of a finding.
+fn said(finding: &Finding, answer: &Answer) -> Option<Said> {
+    match fixes::most_saved(finding, answer) {
+        Some(most) if most < finding.cost_ms.0 / CONTRADICTS => Some(Said::Contradicts(most)),
+        _ => fixes::best(finding, answer).map(Said::Saves),
+    }
+}
+
+/// A replay that is like the capture and saves less than one in so many of a finding's cost, whatever fix is made, does not
+/// bear the finding out: one of the two is wrong.
+const CONTRADICTS: f64 = 3.0;
+/// A finding that its replay does not bear out is no surer than this: as likely wrong as right.
+const DOUBTED: f64 = 0.5;
+
+/// What a replay says of a finding.
+#[derive(Clone, Debug)]
+enum Said {
+    /// A fix saves this.
+    Saves(WhatIf),
+    /// The most that any of its fixes saves, ms, is far below its cost.
+    Contradicts(f64),
+}
+
+/// What the replay says, and the finding it belongs to.
+type Quote = (Key, Said);
 
 /// What tells a capture's findings apart: rule, connection, blamed side, first packet of evidence.
 type Key = (&'static str, Option<u64>, Blamed, Option<u64>);
@@ -170,7 +193,7 @@ impl Source for Quoted<'_> {
     }
 
     fn findings(&self) -> Box<dyn Iterator<Item = Finding> + '_> {
-        self.source.findings()
+        Box::new(self.source.findings().map(|finding| self.weighed(finding)))
     }
 
     fn skim(&self) -> Box<dyn Iterator<Item = Finding> + '_> {
@@ -178,11 +201,30 @@ impl Source for Quoted<'_> {
     }
 
     fn findings_of(&self, connection: u64) -> Vec<Finding> {
-        self.source.findings_of(connection)
+        self.source.findings_of(connection).into_iter().map(|finding| self.weighed(finding)).collect()
     }
 
     fn what_if(&self, finding: &Finding) -> Option<WhatIf> {
-        let found = self.quotes.iter().find(|(of, _)| *of == key(finding));
-        found.map(|(_, what_if)| what_if.clone())
+        match self.said_of(finding) {
+            Some(Said::Saves(what_if)) => Some(what_if.clone()),
+            _ => None,
+        }
+    }
+}
+
+impl Quoted<'_> {
+    fn said_of(&self, finding: &Finding) -> Option<&Said> {
+        self.quotes.iter().find(|(of, _)| *of == key(finding)).map(|(_, said)| said)
+    }
+
+    /// The finding, less sure where its replay does not bear it out.
+    fn weighed(&self, finding: Finding) -> Finding {
+        let Some(Said::Contradicts(saved)) = self.said_of(&finding) else { return finding };
+        let saved = number::duration(saved.max(0.0));
+        let doubt = format!(
+            "{} A replay of this connection without that would save {saved} only, so the cost is doubtful.",
+            finding.summary
+        );
+        Finding { confidence: finding.confidence.min(DOUBTED), summary: doubt, ..finding }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::rule::{Check, rule};
 use super::subject::{Subject, counted, human, percent, rate};
+use super::windows::Windows;
 use crate::diagnosis::ms;
 use crate::flow::fact::{Cause, End};
 use crate::flow::queue::Queue;
@@ -19,7 +20,7 @@ rule! {
     ///
     /// ## How it is detected
     /// Round trips of data were longer than the base one by 100 ms and by the base one itself, at least four times
-    /// and for a twentieth of the connection's life (or a second). Only ACKs that the receiver cannot have held
+    /// and for a twentieth of the time in which somebody waited (or a second). Only ACKs that the receiver cannot have held
     /// back count: for two full segments, or with more in flight. The queue in bytes is its time at the rate at
     /// which ACKs came. If round trips that began with nothing of this sender in flight were as long, others fill the
     /// queue; otherwise this connection does. A capture at the receiver does not show it: there the way back to the
@@ -45,7 +46,7 @@ rule! {
 
 /// Fewer long round trips are a burst that a queue is for.
 const FEWEST: u32 = 4;
-/// They matter from this share of the connection's life on, 1 in so many…
+/// They matter from this share of the time in which somebody waited on, 1 in so many…
 const SHARE_OF_LIFE: i64 = 20;
 /// …or, in long lives, from this much time on. ns.
 const LONG: i64 = 1_000_000_000;
@@ -62,7 +63,11 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for end in 0..2 {
         let Some(sending) = subject.connection.sending(end) else { continue };
         let queue = &sending.queue;
-        let share = subject.duration() / SHARE_OF_LIFE;
+        let share = subject.waiting() / SHARE_OF_LIFE;
+        if Windows::of(subject, end).unread_total() >= queue.lasted {
+            // ACKs came when the receiver's program read, not when a queue let them.
+            continue;
+        }
         if queue.long >= FEWEST && (queue.lasted >= LONG || queue.lasted >= share) {
             findings.push(finding(subject, end, queue));
         }
@@ -84,7 +89,7 @@ fn filler(queue: &Queue) -> Filler {
 fn finding(subject: &Subject<'_>, end: End, queue: &Queue) -> Finding {
     let waits = subject.tally(Cause::Queueing, end);
     let cost = cost(subject, waits);
-    let is_costly = cost > 0 && cost >= subject.duration() / PROBLEM_SHARE;
+    let is_costly = cost > 0 && cost >= subject.waiting() / PROBLEM_SHARE;
     let (packet, at) = queue.worst_packet;
     let note = format!("this ACK comes {} later than on an idle path", human(queue.worst));
     Finding {
@@ -128,13 +133,13 @@ fn summary(subject: &Subject<'_>, end: End, queue: &Queue) -> String {
     };
     format!(
         "A queue of {} on average and {} at most{size} stood between {} and {}, whose base round trip is {}, for {} \
-         of the connection's life. {whose}.",
+         of the time in which somebody waited. {whose}.",
         human(queue.mean()),
         human(queue.worst),
         subject.who(end),
         subject.who(1 - end),
         human(base),
-        percent(queue.lasted.min(subject.duration()), subject.duration()),
+        percent(queue.lasted.min(subject.waiting()), subject.waiting()),
     )
 }
 

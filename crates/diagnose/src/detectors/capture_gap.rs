@@ -18,9 +18,9 @@ rule! {
     /// not, so waits beside a gap are less sure.
     ///
     /// ## How it is detected
-    /// An ACK covers bytes that no captured segment carried, on a connection whose handshake and both
-    /// directions were captured. Single bytes (probes of a closed window) do not count, nor does data from before
-    /// the capture began.
+    /// An ACK covers bytes that no captured segment carried, on a connection of which both directions were
+    /// captured. Where the capture began in its middle, only what is missing after the first ACK of captured data
+    /// counts: before, it may have been sent earlier. Single bytes (probes of a closed window) do not count.
     ///
     /// ## What to do
     /// Capture less of each packet and with a larger buffer (`tcpdump -s 128 -B 65536`), filter in the kernel,
@@ -71,9 +71,10 @@ fn evidence(affected: &Affected<'_>) -> Vec<Evidence> {
 
 /// Bytes that `end` sent and the capture does not show, as far as it can be blamed for that.
 pub(crate) fn missing(connection: &Connection, end: End) -> u64 {
-    let is_whole = connection.established != NEVER && connection.halves.iter().all(|half| half.packets > 0);
-    let unseen = connection.halves[end].unseen();
-    if is_whole && unseen >= FEWEST_BYTES { unseen } else { 0 }
+    let half = &connection.halves[end];
+    let unseen = if connection.established == NEVER { half.unseen_since() } else { half.unseen() };
+    let has_both = connection.halves.iter().all(|half| half.packets > 0);
+    if has_both && unseen >= FEWEST_BYTES { unseen } else { 0 }
 }
 
 #[cfg(test)]
@@ -117,6 +118,27 @@ mod tests {
     #[test]
     fn what_was_on_its_way_when_the_capture_began_is_not_its_fault() {
         assert!(findings("capture-gap", &data(501)).is_empty());
+    }
+
+    /// The same in the middle of a connection, after an exchange: data whose ACK is captured, too.
+    #[test]
+    fn bytes_that_were_sent_while_the_capture_ran() {
+        let talk = "\
+            10:00:00.000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [P.], seq 1:101, ack 1, win 502, length 100\n\
+            10:00:00.030000 IP 10.0.0.2.80 > 10.0.0.1.40000: Flags [P.], seq 1:201, ack 101, win 502, length 200\n\
+            10:00:00.030100 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [.], ack 201, win 502, length 0\n";
+        let after = |seq: u64, ack: u64| {
+            format!(
+                "{talk}10:02:00.000000 IP 10.0.0.2.80 > 10.0.0.1.40000: Flags [P.], seq {seq}:{}, ack {ack}, win 502, \
+                 length 200\n10:02:00.000100 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [.], seq {ack}, ack {}, win 502, \
+                 length 0\n",
+                seq + 200,
+                seq + 200
+            )
+        };
+        assert!(findings("capture-gap", &after(201, 101)).is_empty());
+        let found = findings("capture-gap", &after(601, 501));
+        assert!(found[0].summary.contains("lacks 800 bytes"), "400 each way: {}", found[0].summary);
     }
 
     /// Captured at the server: of six segments the 2nd and the 4th are missing at the same time; the 2nd comes a round

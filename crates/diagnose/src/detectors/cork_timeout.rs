@@ -73,12 +73,12 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 fn sure(subject: &Subject<'_>, end: End, tally: &Tally) -> String {
     format!(
         "The last piece of what {} wrote left {} only after {} on average, freed by nothing but Linux's timer for \
-         TCP_CORK and MSG_MORE, on the kernel's tick: {} in all, {} of the connection's life.",
+         TCP_CORK and MSG_MORE, on the kernel's tick: {} in all, {} of the time in which somebody waited.",
         subject.who(end),
         times(tally.count),
         human(mean(tally)),
         human(tally.total),
-        percent(tally.total, subject.duration()),
+        percent(tally.total, subject.waiting()),
     )
 }
 

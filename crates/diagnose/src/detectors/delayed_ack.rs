@@ -22,7 +22,7 @@ rule! {
     /// ## How it is detected
     /// After a full segment a sender goes on the moment an ACK arrives that covers less than two full segments,
     /// or all that was on its way, and that came at least 20 ms (and half a round trip) later than the base
-    /// round trip explains. Twice at least, from 20 ms in all and 2 % of the connection's life on, and not
+    /// round trip explains. Twice at least, from 20 ms in all and 2 % of the time in which somebody waited on, and not
     /// where the same sender waits longer for the receiver's window, nor where the ACK covers several segments and
     /// tells of a smaller window: a program that does not read delays the ACK, too.
     ///
@@ -41,14 +41,14 @@ rule! {
 const FEWEST: u64 = 2;
 /// Costs below this are nobody's trouble: one delayed ACK of half the usual length. ns.
 const SMALLEST_COST: i64 = 20_000_000;
-/// …nor are those below one in so many of the connection's life.
+/// …nor are those below one in so many of the time in which somebody waited.
 const SHARE_OF_LIFE: i64 = 50;
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for end in 0..2 {
         let Some(tally) = subject.tally(Cause::DelayedAck, end) else { continue };
         if tally.count < FEWEST
-            || tally.total < SMALLEST_COST.max(subject.duration() / SHARE_OF_LIFE)
+            || tally.total < SMALLEST_COST.max(subject.waiting() / SHARE_OF_LIFE)
             || tally.total <= waited_for_window(subject, end)
         {
             continue;
@@ -64,13 +64,13 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             confidence: if tally.count < 5 { 0.6 } else { 0.8 },
             summary: format!(
                 "{} could go on behind full segments only when {} sent its delayed ACK: {}, {} later than the \
-                 path explains on average, {} in all, {} of the connection's life.",
+                 path explains on average, {} in all, {} of the time in which somebody waited.",
                 subject.who(end).replacen("the", "The", 1),
                 subject.who(1 - end),
                 times(tally.count),
                 human(mean(tally)),
                 human(tally.total),
-                percent(tally.total, subject.duration()),
+                percent(tally.total, subject.waiting()),
             ),
             evidence: evidence(subject, tally),
             fixes: fixes(subject, end),

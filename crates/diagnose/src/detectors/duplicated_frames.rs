@@ -21,7 +21,8 @@ rule! {
     /// SACK of one before it, at most 20 ms later: hosts number what they send again anew. Where the
     /// identification is zero, absent (IPv6) or the same in all packets, only what carries data, SYN or FIN
     /// counts, at most 1 ms later and before the other side has said anything; equal ACKs without data only where
-    /// most else of their direction is there twice. The same packets with other addresses are a connection seen
+    /// most else of their direction is there twice. A packet with the identification of the one before and numbers
+    /// far beyond any window is the same on the other side of a device that rewrites them. The same packets with other addresses are a connection seen
     /// before and behind a translator (NAT): nothing is told of the second of the two but this.
     ///
     /// ## What to do

@@ -36,7 +36,7 @@ rule! {
     ECN_BACKOFF = "ecn-backoff", Severity::Advice, Check::Connection(check)
 }
 
-/// Waits matter from this share of the connection's life on, 1 in so many; below that, this is a note.
+/// Waits matter from this share of the time in which somebody waited on, 1 in so many; below that, this is a note.
 const ADVICE_SHARE: i64 = 20;
 /// Both flags, each on the side that it belongs to: nothing else sets them.
 const CONFIDENCE: f64 = 0.95;
@@ -53,7 +53,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 }
 
 fn finding(subject: &Subject<'_>, end: End, marks: &Marks) -> Finding {
-    let matters = marks.waited >= subject.duration() / ADVICE_SHARE && marks.waited > 0;
+    let matters = marks.waited >= subject.waiting() / ADVICE_SHARE && marks.waited > 0;
     let (echo, reduction) = (marks.echo, marks.reduction);
     Finding {
         rule: ECN_BACKOFF.name,
@@ -79,10 +79,10 @@ fn summary(subject: &Subject<'_>, end: End, marks: &Marks) -> String {
         0 if is_near => "It lost no time by that: a queue kept the path busy.".to_owned(),
         0 => "What that cost cannot be told from here: capture at the sender.".to_owned(),
         waits => format!(
-            "After that it waited {} for its congestion window, {} in all, {} of the connection's life.",
+            "After that it waited {} for its congestion window, {} in all, {} of the time in which somebody waited.",
             times(u64::from(waits)),
             human(marks.waited),
-            percent(marks.waited, subject.duration()),
+            percent(marks.waited, subject.waiting()),
         ),
     };
     format!(

@@ -3,9 +3,10 @@
 use super::loss::{CONFIDENCE_GAPS, Loss, severity, worst};
 use super::rule::{Check, rule};
 use super::subject::{Subject, counted, grouped, human, percent};
-use super::{late_hole_ack, one_hole_per_rtt, tail_loss};
+use super::{late_hole_ack, one_hole_per_rtt};
 use crate::diagnosis::ms;
 use crate::flow::fact::{Cause, End};
+use crate::flow::half::NEVER;
 use crate::ledger::Tally;
 use crate::report::{Blame, Blamed, Finding, Fix, Severity};
 
@@ -21,7 +22,8 @@ rule! {
     /// Segments were sent again and no timer was needed; the time from the third duplicate ACK (or the
     /// retransmission itself) until everything outstanding was ACKed is the cost. Segments that only came out
     /// of order, and retransmissions that the receiver reports as needless (D-SACK), do not count. Nor does the
-    /// part of a repair that `late-hole-ack`, `one-hole-per-rtt` or `tail-loss` tells of.
+    /// part of a repair that `late-hole-ack` or `one-hole-per-rtt` tells of, nor what follows a timer, which is part of
+    /// `rto-stall` or `tail-loss`.
     ///
     /// ## What to do
     /// Look for the place that drops: a queue that is too short or too long for its line, a policer, a bad
@@ -41,22 +43,20 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for end in 0..2 {
         let Some(tally) = subject.tally(Cause::Recovery, end) else { continue };
         let loss = Loss::of(subject, end);
-        let elsewhere = late_hole_ack::cost(subject, end)
-            + one_hole_per_rtt::cost(subject, end)
-            + tail_loss::repair_cost(subject, end);
-        if !is_after_timer(subject, end, tally)
-            && loss.is_real()
-            && let Some(severity) = severity(subject, tally.total - elsewhere)
+        let elsewhere = late_hole_ack::cost(subject, end) + one_hole_per_rtt::cost(subject, end);
+        let severity = severity(subject, tally.total - elsewhere)
+            .or_else(|| is_snippet(subject, tally).then_some(Severity::Advice));
+        if loss.is_real()
+            && let Some(severity) = severity
         {
             findings.push(finding(subject, end, tally, &loss, (severity, elsewhere)));
         }
     }
 }
 
-/// Whether every repair began with a timer, which is another rule's case.
-fn is_after_timer(subject: &Subject<'_>, end: End, tally: &Tally) -> bool {
-    let count = |cause| subject.tally(cause, end).map_or(0, |timeouts| timeouts.count);
-    count(Cause::Timeout) + count(Cause::TailLoss) + count(Cause::UnseenTimeout) >= tally.count
+/// Whether the capture shows little but a repair, in the midst of a connection: how much of it lies outside is not known.
+fn is_snippet(subject: &Subject<'_>, tally: &Tally) -> bool {
+    subject.connection.established == NEVER && 2 * tally.total >= subject.duration()
 }
 
 /// The finding; what of its time is told of `elsewhere`, by the rules about parts of a repair, is not part of its cost.
@@ -108,13 +108,13 @@ fn summary(subject: &Subject<'_>, end: End, tally: &Tally, loss: &Loss) -> Strin
     };
     format!(
         "The network lost {} of what {} sent: {} of {} had to be sent again{needless}, and {repairs} held up the \
-         data behind {them} for {}{in_all}, {} of the connection's life.",
+         data behind {them} for {}{in_all}, {} of the time in which somebody waited.",
         percent(loss.lost() as i64, loss.segments as i64),
         subject.who(end),
         grouped(loss.retransmitted),
         counted(loss.segments, "segment"),
         human(tally.total),
-        percent(tally.total, subject.duration()),
+        percent(tally.total, subject.waiting()),
     )
 }
 
@@ -123,7 +123,7 @@ fn told_elsewhere(elsewhere: i64) -> String {
     match elsewhere {
         0 => String::new(),
         elsewhere => format!(
-            " Of that, {} are told of elsewhere: ACKs that came late, holes mended one at a time, lost ends of messages.",
+            " Of that, {} are told of elsewhere: ACKs that came late, holes mended one at a time.",
             human(elsewhere)
         ),
     }
@@ -155,7 +155,7 @@ fn fixes(subject: &Subject<'_>, end: End) -> Vec<Fix> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Bulk, findings};
+    use super::super::testing::{Bulk, findings, minute_of_messages};
     use crate::report::{Blamed, Severity};
 
     const HANDSHAKE: &str = "\
@@ -218,9 +218,15 @@ mod tests {
 
     #[test]
     fn one_repair_in_a_long_transfer_is_nothing() {
+        let text = upload("") + &minute_of_messages(14_601);
+        assert!(findings("fast-recovery", &text).is_empty());
+    }
+
+    #[test]
+    fn idle_time_makes_a_repair_no_smaller() {
         let mut text = upload("");
         text += "10:00:59.000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [F.], seq 14601, ack 1, win 64240, length 0\n";
-        assert!(findings("fast-recovery", &text).is_empty());
+        assert_eq!(findings("fast-recovery", &text).len(), 1);
     }
 
     /// Captured at the server, 20 ms from the client: the second of five segments comes this much after the third, µs.

@@ -152,7 +152,7 @@ fn several(diagnosis: &Diagnosis, group: &Group) -> Option<Finding> {
 fn single(subject: &Subject<'_>) -> Option<Finding> {
     let handshake = subject.connection.handshake();
     let is_costly = handshake >= SINGLE_HANDSHAKE
-        && handshake.saturating_mul(100) >= subject.duration().saturating_mul(SINGLE_PERCENT);
+        && handshake.saturating_mul(100) >= subject.waiting().saturating_mul(SINGLE_PERCENT);
     is_costly.then(|| Finding {
         rule: HANDSHAKE_PER_REQUEST.name,
         severity: HANDSHAKE_PER_REQUEST.severity,
@@ -166,9 +166,9 @@ fn single(subject: &Subject<'_>) -> Option<Finding> {
             "The handshake took {} of the {} that {}'s connection lived ({}), for one exchange. If it connects \
              for each request, every request pays that; this capture shows one only.",
             human(handshake),
-            human(subject.duration()),
+            human(subject.waiting()),
             subject.who(subject.client()),
-            percent(handshake, subject.duration()),
+            percent(handshake, subject.waiting()),
         ),
         evidence: vec![syn(subject)],
         fixes: fixes(),

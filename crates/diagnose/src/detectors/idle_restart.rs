@@ -76,14 +76,14 @@ fn finding(subject: &Subject<'_>, end: End, tally: &Tally, rounds: &Rounds) -> F
 fn summary(subject: &Subject<'_>, end: End, tally: &Tally, rounds: &Rounds) -> String {
     format!(
         "The congestion window of {} fell back {} in a pause, from at least {} to {}, and data waited {} for it to \
-         open again, {} in all, {} of the connection's life.",
+         open again, {} in all, {} of the time in which somebody waited.",
         subject.who(end),
         times(rounds.times),
         counted(rounds.before, "byte"),
         counted(rounds.first, "byte"),
         counted(rounds.count, "round trip"),
         human(tally.total),
-        percent(tally.total, subject.duration()),
+        percent(tally.total, subject.waiting()),
     )
 }
 

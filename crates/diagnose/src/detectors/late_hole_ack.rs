@@ -83,14 +83,14 @@ fn finding(subject: &Subject<'_>, end: End, tally: &Tally, severity: Severity) -
         confidence: confidence(subject, end, tally),
         summary: format!(
             "When {} sent lost segments again, {} did not ACK at once what filled the hole, as it should: {} came {} \
-             late on average, {} in all, {} of the connection's life. Without {} the sender does not learn what else \
+             late on average, {} in all, {} of the time in which somebody waited. Without {} the sender does not learn what else \
              is missing.",
             subject.who(end),
             subject.who(receiver),
             counted(tally.count, "ACK"),
             human(tally.total / i64::try_from(tally.count).unwrap_or(i64::MAX)),
             human(tally.total),
-            percent(tally.total, subject.duration()),
+            percent(tally.total, subject.waiting()),
             if tally.count == 1 { "it" } else { "them" },
         ),
         evidence: subject.evidence(tally, |case| {
@@ -136,8 +136,13 @@ mod tests {
     use crate::report::Blamed;
 
     /// Twelve segments of which the 2nd, 5th and 8th are lost; they are sent again one a round trip of 20 ms, each ACK
-    /// of them `late` µs later than it could be. Without SACK.
+    /// of them `late` µs later than it could be. Without SACK. Then the sender has more to send.
     fn repairs(late: u64) -> String {
+        repairs_of(late, true)
+    }
+
+    /// The same, or it has no more.
+    fn repairs_of(late: u64, goes_on: bool) -> String {
         let mut talk = Bulk::without_sack(20_000);
         (0..12).for_each(|index| talk.segment(30_000 + 1_000 * index, index));
         talk.ack(50_000, 1);
@@ -150,7 +155,16 @@ mod tests {
             talk.ack(now, upto);
             now += 100;
         }
+        if goes_on {
+            talk.segment(now, 12);
+        }
         talk.text()
+    }
+
+    #[test]
+    fn the_last_ack_of_all_keeps_nobody_waiting() {
+        let found = findings("late-hole-ack", &repairs_of(200_000, false));
+        assert_eq!((found.len(), found[0].count), (1, 2));
     }
 
     #[test]

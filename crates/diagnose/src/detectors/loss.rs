@@ -18,7 +18,7 @@ const LONG_LIFE: i64 = 100;
 const LARGE_COST: i64 = 1_000_000_000;
 /// Repairs that took less than this in all are nobody's trouble. ns.
 const SMALLEST_REPAIR: i64 = 10_000_000;
-/// Repairs are advice from this share of the connection's life on, 1 in so many…
+/// Repairs are advice from this share of the time in which somebody waited on, 1 in so many…
 const ADVICE_SHARE: i64 = 100;
 /// …and a problem from this one on.
 const PROBLEM_SHARE: i64 = 20;
@@ -32,6 +32,8 @@ pub(crate) struct Loss {
     pub(crate) retransmitted: u64,
     /// Retransmissions of what had arrived before.
     pub(crate) needless: u64,
+    /// Repairs that the capture does not show.
+    pub(crate) unseen: u64,
     /// Whether the capture lacks packets of this connection.
     pub(crate) has_gaps: bool,
 }
@@ -40,18 +42,21 @@ impl Loss {
     /// What `end` lost.
     pub(crate) fn of(subject: &Subject<'_>, end: End) -> Self {
         let half = subject.half(end);
-        let needless = half.trouble.as_ref().map_or(0, |trouble| trouble.needless);
+        let trouble = half.trouble.as_ref();
+        let needless = trouble.map_or(0, |trouble| trouble.needless);
+        let unseen = trouble.map_or(0, |trouble| trouble.unseen_repairs);
         Self {
             segments: u64::from(half.segments),
             retransmitted: u64::from(half.retransmitted()),
             needless: u64::from(needless),
+            unseen: u64::from(unseen),
             has_gaps: (0..2).any(|end| super::capture_gap::missing(subject.connection, end) > 0),
         }
     }
 
-    /// Retransmissions that nobody reported as needless.
+    /// Retransmissions that nobody reported as needless, also those that the capture does not show.
     pub(crate) fn lost(&self) -> u64 {
-        self.retransmitted.saturating_sub(self.needless)
+        self.retransmitted.saturating_sub(self.needless) + self.unseen
     }
 
     /// Whether anything was lost at all: where most retransmissions were needless, ACKs were late or segments
@@ -62,12 +67,13 @@ impl Loss {
 
     /// `1 of 20 segments was`, with the verb that fits.
     pub(crate) fn sent_again(&self) -> String {
-        let verb = if self.retransmitted == 1 { "was" } else { "were" };
-        format!(
-            "{} of {} {verb}",
-            super::subject::grouped(self.retransmitted),
-            counted(self.segments, "segment")
-        )
+        let verb = if self.retransmitted + self.unseen == 1 { "was" } else { "were" };
+        let more = match self.unseen {
+            0 => String::new(),
+            unseen => format!(", and {} more that the capture lacks,", super::subject::grouped(unseen)),
+        };
+        let of = counted(self.segments, "segment");
+        format!("{} of {of}{more} {verb}", super::subject::grouped(self.retransmitted))
     }
 }
 
@@ -76,16 +82,16 @@ pub(crate) fn severity(subject: &Subject<'_>, cost: i64) -> Option<Severity> {
     if cost < SMALLEST_REPAIR {
         return None;
     }
-    if cost >= LARGE_COST || cost >= subject.duration() / PROBLEM_SHARE {
+    if cost >= LARGE_COST || cost >= subject.waiting() / PROBLEM_SHARE {
         return Some(Severity::Problem);
     }
-    (cost >= subject.duration() / ADVICE_SHARE).then_some(Severity::Advice)
+    (cost >= subject.waiting() / ADVICE_SHARE).then_some(Severity::Advice)
 }
 
 /// A finding about waits for a timer, for which the network is to blame; still without words. Timers that took no longer
 /// than a probe matter as much as repairs do.
 pub(crate) fn of_timer(rule: &Rule, subject: &Subject<'_>, tally: &Tally) -> Finding {
-    let is_rare = tally.total < LARGE_COST && tally.total < subject.duration() / LONG_LIFE;
+    let is_rare = tally.total < LARGE_COST && tally.total < subject.waiting() / LONG_LIFE;
     let is_stall = tally.total >= SMALLEST_STALL;
     let as_repair = severity(subject, tally.total).unwrap_or(Severity::Advice);
     let as_stall = if is_rare { Severity::Advice } else { rule.severity };

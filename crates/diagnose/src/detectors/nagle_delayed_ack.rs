@@ -20,8 +20,11 @@ rule! {
     /// segment before it, the receiver's program has not spoken in between, and the ACK came at least 20 ms
     /// later (and half a round trip, on long paths) than the path's base round trip explains. Captured at the
     /// receiver, the moment is one round trip after the ACK. A slow program on the other side shows the same
-    /// late ACK, but then the *other* side speaks next. A sender that was seen to send a small segment while
-    /// another was in flight has switched the algorithm off and is not suspected.
+    /// late ACK, but then the *other* side speaks next. A sender that was seen to push a small segment while
+    /// another was in flight has switched the algorithm off and is not suspected, until ACKs release its segments again
+    /// and again. Where the distance to the sender is not known, or not yet, three and more segments that follow late ACKs
+    /// after the same time are held, too. An ACK that comes more than half a second late is not a delayed one. Weighed as
+    /// `nagle-hold` is.
     ///
     /// ## What to do
     /// Best, hand the whole message to TCP at once: one `write`, or one `writev`/`sendmsg` with several
@@ -59,12 +62,12 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             confidence: holds.confidence(),
             summary: format!(
                 "Nagle's algorithm on {} held a small segment {} until {} sent its delayed ACK, typically \
-                 {waited} later: {} in all, {} of the connection's life.",
+                 {waited} later: {} in all, {} of the time in which somebody waited.",
                 subject.who(end),
                 super::subject::times(holds.delayed),
                 subject.who(1 - end),
                 human(holds.delayed_cost),
-                percent(holds.delayed_cost, subject.duration()),
+                percent(holds.delayed_cost, subject.waiting()),
             ),
             evidence,
             fixes: fixes(subject, end, &holds),
@@ -74,7 +77,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::findings;
+    use super::super::testing::{Talk, findings};
     use crate::report::Blamed;
 
     const SHAKE: &str = "\
@@ -151,5 +154,100 @@ mod tests {
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].blame.side, Blamed::Client);
         assert!(findings("delayed-ack", &text).is_empty());
+    }
+
+    const MS: u64 = 1_000;
+
+    /// A server's updates without a handshake, captured at the client, which ACKs each 200 ms later; the next one comes so
+    /// many µs behind that ACK.
+    fn without_a_handshake(reactions: [u64; 4]) -> String {
+        let mut talk = Talk::without_handshake();
+        let mut now = MS;
+        for reaction in reactions {
+            talk.data(now, false, 27);
+            talk.ack(now + 200 * MS, true);
+            now += 200 * MS + reaction;
+        }
+        talk.data(now, false, 27);
+        talk.text()
+    }
+
+    #[test]
+    fn what_follows_late_acks_after_the_same_time_again_and_again_was_held() {
+        let found = findings("nagle-delayed-ack", &without_a_handshake([1_860, 1_970, 1_730, 1_900]));
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((found.blame.side, found.count), (Blamed::Server, 4));
+        // Four times 200 ms and the way to the server at most: a stream's updates may have been written in between.
+        assert!((400.0..=808.0).contains(&found.cost_ms.0), "{found:?}");
+        assert!(found.confidence <= 0.7);
+    }
+
+    #[test]
+    fn what_follows_late_acks_at_any_time_was_not_held() {
+        let found = findings("nagle-delayed-ack", &without_a_handshake([1_860, 180_000, 90_000, 4_900]));
+        assert!(found.is_empty(), "{found:?}");
+    }
+
+    /// The client's ACK of the SYN-ACK leaves only after so many ms; then a header, its ACK 40 ms later, the body at once,
+    /// and the answer, three times.
+    fn after_a_slow_third_packet(late: u64) -> String {
+        let mut talk = Talk::with_handshake([0, 100, 100 + late * MS]);
+        for number in 1..=3 {
+            let start = number * 500 * MS;
+            talk.data(start, true, 16);
+            talk.ack(start + 40 * MS, false);
+            talk.data(start + 40 * MS + 30, true, 48);
+            talk.data(start + 40 * MS + 400, false, 100);
+        }
+        talk.text()
+    }
+
+    #[test]
+    fn a_slow_third_packet_does_not_move_the_client_away() {
+        for late in [0, 60] {
+            let found = findings("nagle-delayed-ack", &after_a_slow_third_packet(late));
+            let [found] = &found[..] else { panic!("{late} {found:?}") };
+            assert_eq!((found.blame.side, found.count), (Blamed::Client, 3), "{late}");
+        }
+    }
+
+    /// The server's MSS is 1,380, below what the client announced: a full segment and a tail, then an update that waits for
+    /// the delayed ACK of the one before it.
+    #[test]
+    fn a_sender_with_a_smaller_mss_of_its_own_does_not_pass_a_small_segment() {
+        let mut talk = Talk::near_client(42 * MS);
+        talk.data(100 * MS, true, 50);
+        talk.line(145 * MS, false, "[.], seq 1:1381, ack 51, win 502, length 1380");
+        talk.ack_of(145 * MS + 23, true, 1_380);
+        talk.line(145 * MS + 50, false, "[P.], seq 1381:1923, ack 51, win 502, length 542");
+        talk.ack_of(300 * MS, true, 1_922);
+        talk.line(900 * MS, false, "[P.], seq 1923:1982, ack 51, win 502, length 59");
+        talk.ack_of(1_074 * MS, true, 1_981);
+        talk.line(1_117 * MS, false, "[P.], seq 1982:2031, ack 51, win 502, length 49");
+        let found = findings("nagle-delayed-ack", &talk.text());
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((found.blame.side, found.count), (Blamed::Server, 1));
+    }
+
+    /// The answer comes in the same microsecond as the ACK, and the next request behind both.
+    #[test]
+    fn what_follows_an_answer_is_not_held() {
+        let mut talk = Talk::near_client(100 * MS);
+        talk.data(200 * MS, true, 517);
+        talk.ack(340 * MS, false);
+        talk.data(340 * MS, false, 99);
+        talk.data(340 * MS + 800, true, 523);
+        assert!(findings("nagle-delayed-ack", &talk.text()).is_empty());
+        assert!(findings("nagle-hold", &talk.text()).is_empty());
+    }
+
+    /// No receiver delays an ACK for more than half a second.
+    #[test]
+    fn an_ack_that_comes_after_a_second_was_not_delayed() {
+        let mut talk = Talk::near_client(MS);
+        talk.data(100 * MS, true, 16);
+        talk.ack(1_200 * MS, false);
+        talk.data(1_200 * MS + 20, true, 48);
+        assert!(findings("nagle-delayed-ack", &talk.text()).is_empty());
     }
 }

@@ -102,7 +102,7 @@ fn finding(subject: &Subject<'_>, end: End, tally: &Tally, without: Without, sev
             human(each),
             subject.who(end),
             human(tally.total),
-            percent(tally.total, subject.duration()),
+            percent(tally.total, subject.waiting()),
         ),
         evidence: subject.evidence(tally, |_| {
             [

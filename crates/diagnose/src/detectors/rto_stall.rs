@@ -2,7 +2,8 @@
 
 use super::loss::{CONFIDENCE_GAPS, Loss, SMALLEST_STALL, find_the_drops, how_long, of_timer};
 use super::rule::{Check, rule};
-use super::subject::{Subject, percent};
+use super::subject::{Subject, human, percent};
+use crate::diagnosis::ms;
 use crate::flow::fact::{Cause, End};
 use crate::ledger::Tally;
 use crate::report::{Finding, Fix, Severity};
@@ -17,7 +18,10 @@ rule! {
     /// expires again. After it the sender starts with one segment.
     ///
     /// ## How it is detected
-    /// A segment was sent again after a silence of both sides of 150 ms and more. The silence is the cost. Where the
+    /// A segment was sent again after a silence of both sides of 150 ms and more, keep-alives left out. The silence is the
+    /// cost, and what the repair then took beyond a round trip: after a timer a sender begins with one segment. Bytes that
+    /// the receiver tells to be missing, and that nobody was seen to send again, count alike until a RST ends the wait, or
+    /// an ACK shows that they came, past the capture. Where the
     /// lost segment ended a message and nothing had come behind it, `tail-loss` tells of it; of a SYN, `syn-retry`
     /// does. A retransmission that the receiver reports as needless (D-SACK) is not a loss: its ACK was only
     /// late. Probes of a closed window and keep-alives are no retransmissions.
@@ -48,16 +52,23 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 
 fn finding(subject: &Subject<'_>, end: End, tally: &Tally) -> Finding {
     let loss = Loss::of(subject, end);
+    let repair = subject.tally(Cause::TimerRepair, end).map_or(0, |tally| tally.total);
     Finding {
+        cost_ms: ms(tally.total + repair),
         confidence: if loss.has_gaps { CONFIDENCE_GAPS } else { CONFIDENCE },
         summary: format!(
             "The network lost data of {}, and what came later did not tell in time: the {} waited {} for its \
-             retransmission timer: {}, {} of the connection's life. {} sent again.",
+             retransmission timer: {}, {} of the time in which somebody waited.{} {} sent again.",
             subject.who(end),
             subject.side_name(end),
             super::subject::times(tally.count),
             how_long(tally),
-            percent(tally.total, subject.duration()),
+            percent(tally.total, subject.waiting()),
+            if repair > 0 {
+                format!(" The repair then took another {}.", human(repair))
+            } else {
+                String::new()
+            },
             loss.sent_again(),
         ),
         evidence: subject.evidence(tally, |_| {
@@ -92,7 +103,7 @@ fn fixes(subject: &Subject<'_>, end: End) -> Vec<Fix> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Bulk, findings};
+    use super::super::testing::{Bulk, findings, minute_of_messages};
     use crate::report::{Blamed, Severity};
 
     /// Four segments, of which the second is lost; what comes behind it draws two duplicate ACKs, too few. It is sent
@@ -146,9 +157,7 @@ mod tests {
 
     #[test]
     fn one_timer_in_a_long_life_is_advice() {
-        let mut talk = too_few();
-        talk.segment(59_000_000, 4);
-        talk.ack(59_020_000, 5);
-        assert_eq!(findings("rto-stall", &talk.text())[0].severity, Severity::Advice);
+        let text = too_few().text() + &minute_of_messages(1 + 4 * 1_460);
+        assert_eq!(findings("rto-stall", &text)[0].severity, Severity::Advice);
     }
 }

@@ -25,7 +25,9 @@ const WORTH_TELLING_MS: f64 = 50.0;
 /// The rules that speak of a cause's waits; none for what is no wait of TCP's.
 fn rules_of(cause: Cause) -> &'static [&'static str] {
     match cause {
-        Cause::NagleHold => &["split-write", "merged-updates", "nagle-delayed-ack", "nagle-hold"],
+        Cause::NagleHold | Cause::MaybeHeld => {
+            &["split-write", "merged-updates", "nagle-delayed-ack", "nagle-hold"]
+        }
         Cause::CorkTimeout => &["cork-timeout"],
         Cause::DelayedAck => &["delayed-ack"],
         Cause::CongestionWindow => &["slow-start", "idle-restart", "fast-recovery", "ecn-backoff"],

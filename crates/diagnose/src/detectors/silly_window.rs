@@ -79,14 +79,14 @@ fn summary(subject: &Subject<'_>, end: End, tally: &Tally) -> String {
     let mean = half.bytes / u64::from(half.segments.max(1));
     format!(
         "{} moved its full window on by less than a segment {} times, and {} filled each such bit at once, with \
-         segments of {} on average where {} would fit: it waited {} in all, {} of the connection's life.",
+         segments of {} on average where {} would fit: it waited {} in all, {} of the time in which somebody waited.",
         subject.capital(1 - end),
         grouped(tally.count),
         subject.who(end),
         counted(mean, "byte"),
         grouped(u64::from(half.full_size())),
         human(tally.total),
-        percent(tally.total, subject.duration()),
+        percent(tally.total, subject.waiting()),
     )
 }
 

@@ -46,6 +46,10 @@ const SMALLEST_COST: i64 = 10_000_000;
 /// 0.1 s is what feels instantaneous). ns.
 const FELT: i64 = 100_000_000;
 const FELT_IN_ALL: i64 = 500_000_000;
+/// What comes back so often is a habit of the program; what is rarer has to cost so much in all to be worth more than a note.
+const REPEATED: u64 = 5;
+/// ns.
+const TRIVIAL: i64 = 50_000_000;
 /// The program's part in the time in which somebody waited, one in so many, from which on it is noted.
 const SHARE_OF_WAITING: i64 = 5;
 /// The program's part in exchanges, one in so many, from which on it is worth a word…
@@ -133,7 +137,8 @@ impl Work {
         let is_hiccup = self.count * RARE < self.answers && self.worst < FELT;
         // Where most of it rests on the direction of late messages alone, packets do not tell.
         let is_sure = self.unsure <= self.total / 2;
-        if is_sure && !is_hiccup && (self.is_felt() || self.is_much()) {
+        let is_habit = self.is_much() && (self.count >= REPEATED || self.total >= TRIVIAL);
+        if is_sure && !is_hiccup && (self.is_felt() || is_habit) {
             SLOW_SERVER.severity
         } else {
             Severity::Note

@@ -22,10 +22,11 @@ rule! {
     /// ## How it is detected
     /// From the connection's beginning the sender stopped with room in the receiver's window, went on when an ACK
     /// came about one base round trip later, and each such flight was larger than the one before by a quarter at
-    /// least. The first one that does not grow ends it; stops for the receiver's window do not count. After a retransmission
+    /// least. The second one in a row that does not grow ends it, or a loss; stops for the receiver's window do not count. After a retransmission
     /// timeout slow start begins again; such rounds are counted from the second on, since one alone may be any repair's.
     /// At the sender, segments that it spaces out (pacing) meanwhile count as waiting too; captured elsewhere they
-    /// look like the path's own rate. The cost is what the ledger has on `cwnd` for it. What a larger initial window
+    /// look like the path's own rate. The cost is what the ledger has on `cwnd` for it; it is
+    /// told from 50 ms on, or from 5 % of the connection's life. What a larger initial window
     /// saves is reckoned for windows that double.
     ///
     /// Each wait is counted by one rule: with the receiver's window full it is `small-receive-window` or
@@ -104,10 +105,10 @@ fn first_segments(subject: &Subject<'_>, end: End, rounds: &Rounds) -> u64 {
 fn summary(subject: &Subject<'_>, end: End, tally: &Tally, flights: &Flights) -> String {
     let rounds = &flights.opening;
     let waited = format!(
-        "waited {} for it to open, {} in all, {} of the connection's life",
+        "waited {} for it to open, {} in all, {} of the time in which somebody waited",
         counted(rounds.count, "round trip"),
         human(tally.total),
-        percent(tally.total, subject.duration()),
+        percent(tally.total, subject.waiting()),
     );
     if rounds.times == 0 {
         return format!(
@@ -219,6 +220,43 @@ mod tests {
             found.fixes[1].how.contains("initcwnd 32")
                 && found.fixes[1].how.contains("2 round trips here, 200 ms")
         );
+    }
+
+    #[test]
+    fn a_round_without_growth_does_not_end_slow_start() {
+        let found = findings("slow-start", &upload(&[10, 10, 17, 23, 25, 37, 1]));
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(found.count, 5);
+        // All but the round that was not larger, of which it was not known yet that more would follow.
+        assert!((503.0..=505.0).contains(&found.cost_ms.0), "{found:?}");
+    }
+
+    #[test]
+    fn rounds_that_are_felt_are_told_however_long_the_connection_lives() {
+        let mut text = upload(&[10, 20, 5]);
+        text += "11:00:00.000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [F.], seq 51101, ack 1, win 502, length 0\n";
+        assert_eq!(findings("slow-start", &text).len(), 1);
+    }
+
+    /// The sender's own MSS is 1,260: its full segments are shorter than the peer's 1,460, and not pushed.
+    #[test]
+    fn full_segments_below_the_peers_mss_are_full() {
+        let mut talk = Talk::near_client(100_000);
+        let mut next = 1;
+        for (round, segments) in [10, 20, 5].into_iter().enumerate() {
+            let start = 101_000 + 101_000 * round as u64;
+            for number in 0..segments {
+                let end = next + 1_260;
+                let fields = format!("[.], seq {next}:{end}, ack 1, win 502, length 1260");
+                talk.line(start + 10 * number, true, &fields);
+                next = end;
+            }
+            talk.ack_of(start + 100_950, false, next - 1);
+        }
+        let found = findings("slow-start", &talk.text());
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(found.count, 2);
+        assert!(findings("nagle-hold", &talk.text()).is_empty());
     }
 
     #[test]

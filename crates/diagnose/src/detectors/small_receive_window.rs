@@ -54,10 +54,20 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for end in 0..2 {
         if let Some(full) = Windows::of(subject, end).small
             && matters(subject, full.total)
+            && !was_slow_start(subject, end, full)
         {
             findings.push(finding(subject, end, full));
         }
     }
+}
+
+/// Whether the only stop was for a first window that was no smaller than the sender's own: with room for more, its next
+/// flight was no more than twice as long, as slow start has it.
+fn was_slow_start(subject: &Subject<'_>, end: End, full: &Tally) -> bool {
+    let first_window = u64::from(subject.half(end).first_window);
+    let Some(sending) = subject.connection.sending(end).filter(|_| full.count == 1) else { return false };
+    let rounds = &sending.flights.opening;
+    rounds.count > 0 && rounds.first <= 2 * first_window
 }
 
 fn finding(subject: &Subject<'_>, end: End, full: &Tally) -> Finding {
@@ -171,7 +181,7 @@ fn fixes(subject: &Subject<'_>, end: End, round_trip: i64) -> Vec<Fix> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::findings;
+    use super::super::testing::{findings, minute_of_messages};
     use crate::report::Blamed;
 
     /// A call of 1 MSS and more to a server whose window holds two segments (a developer's blog, 2014).
@@ -235,8 +245,7 @@ mod tests {
 
     #[test]
     fn a_window_full_for_a_moment_of_a_long_life_is_nothing() {
-        let mut text = upload(2, 2_920);
-        text += "10:00:59.000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [F.], seq 5841, ack 1, win 64240, length 0\n";
+        let text = upload(2, 2_920) + &minute_of_messages(5_841);
         assert!(findings("small-receive-window", &text).is_empty());
     }
 }

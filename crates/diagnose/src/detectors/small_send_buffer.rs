@@ -97,13 +97,13 @@ fn finding(subject: &Subject<'_>, end: End, tally: &Tally, buffer: &Buffer) -> F
 
 fn summary(subject: &Subject<'_>, end: End, tally: &Tally, buffer: &Buffer, is_level: bool) -> String {
     format!(
-        "{} stopped {} and went on {}, although {} had offered more: {} in all, {} of the connection's life. {}",
+        "{} stopped {} and went on {}, although {} had offered more: {} in all, {} of the time in which somebody waited. {}",
         subject.capital(end),
         times(tally.count),
         went_on_with(buffer, u64::from(subject.half(end).full_size())),
         subject.who(1 - end),
         human(tally.total),
-        percent(tally.total, subject.duration()),
+        percent(tally.total, subject.waiting()),
         proof(buffer, is_level),
     )
 }

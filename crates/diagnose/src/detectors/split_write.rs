@@ -22,8 +22,7 @@ rule! {
     /// ## How it is detected
     /// A hold as in `nagle-delayed-ack` and `nagle-hold`, but not in a stream of updates: the pieces belong to
     /// requests or answers, at most every second segment is held, or fewer than three go out in a row before
-    /// the other side speaks. Reported from 10 ms in all on, and only if that is at least 5 % of the time
-    /// spent in exchanges (1 % of the connection's life where there are none). Packets do not say where a message
+    /// the other side speaks. Weighed as `nagle-hold` is. Packets do not say where a message
     /// ends: where what waited is as long as what it waited for, and not there in each exchange, or where that side
     /// also sends what nobody answers, the finding names both readings, a message in pieces or several in a row.
     ///
@@ -45,7 +44,11 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
             continue;
         };
         let tally = &holds.tally;
-        let Some(severity) = holds.severity(subject, end, tally.total, tally.count) else { continue };
+        let severity = holds.severity(subject, end, tally.total, tally.count);
+        // A single short hold without a delayed ACK may be chance.
+        let is_told =
+            |severity: &Severity| holds.delayed > 0 || tally.count > 1 || *severity > Severity::Note;
+        let Some(severity) = severity.filter(is_told) else { continue };
         findings.push(Finding {
             rule: SPLIT_WRITE.name,
             severity,

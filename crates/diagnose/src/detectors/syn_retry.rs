@@ -23,7 +23,8 @@ rule! {
     /// The SYN or the SYN-ACK was sent again before the connection stood; the time between the two is the cost. Which of
     /// them was lost shows at the server, and in the answer's timestamp: it echoes the SYN that the server keeps, the
     /// first one where that had arrived, or the last one where those before had left no trace. A SYN that drew a RST was
-    /// refused. A SYN that was lost before it came to the capture leaves no trace.
+    /// refused; the time between its tries is the cost. A SYN-ACK that is repeated after the client's ACK is not counted:
+    /// the server may only be waiting for data. A SYN that was lost before it came to the capture leaves no trace.
     ///
     /// ## What to do
     /// See whether the SYN arrives: if not, look at firewalls, rate limits and connection-tracking tables on the way. If
@@ -43,10 +44,11 @@ const CONFIDENCE_SURE: f64 = 0.85;
 const CONFIDENCE_REFUSED: f64 = 0.95;
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
-    if subject.connection.is_udp || subject.connection.syn.is_none() {
+    let connection = subject.connection;
+    if connection.is_udp || connection.syn.is_none() && connection.syn_ack_at == NEVER {
         return;
     }
-    if is_refused(subject) {
+    if connection.syn.is_some() && is_refused(subject) {
         findings.push(of_refusal(subject));
         return;
     }
@@ -75,6 +77,8 @@ enum Lost {
     Unanswered,
     /// It arrived, and its answer was lost or late.
     Answer,
+    /// The same: the answer passed the capture.
+    AnswerBeyond,
     /// It left no trace at the server: lost, or dropped from a full listen queue.
     Syn,
     /// The SYN-ACK, or the ACK that answers it.
@@ -88,6 +92,9 @@ fn lost(subject: &Subject<'_>, end: End) -> Lost {
         return Lost::SynAck;
     }
     let trouble = subject.half(end).trouble.as_ref();
+    if trouble.is_some_and(|trouble| trouble.syn.was_answered) {
+        return Lost::AnswerBeyond;
+    }
     match trouble.and_then(|trouble| trouble.syn.answered()) {
         _ if subject.half(1 - end).packets == 0 => Lost::Unanswered,
         _ if subject.vantage() == Vantage::Server => Lost::Ignored,
@@ -108,7 +115,7 @@ fn finding(subject: &Subject<'_>, end: End, tally: &Tally) -> Finding {
             _ => Blame { side: Blamed::Network, address: None },
         },
         confidence: match lost {
-            Lost::Ignored | Lost::Answer => CONFIDENCE_SURE,
+            Lost::Ignored | Lost::Answer | Lost::AnswerBeyond => CONFIDENCE_SURE,
             _ => CONFIDENCE,
         },
         summary: format!(
@@ -143,6 +150,9 @@ fn reason(subject: &Subject<'_>, lost: Lost, server: End) -> String {
              answer was lost, or came late."
         )
         .replacen("the server", "The server", 1),
+        Lost::AnswerBeyond => "The answer had passed the capture: it was lost, or came late, on its way from there to the \
+                               client."
+            .to_owned(),
         Lost::Syn => format!(
             "The answer echoes the timestamp of the last one, so those before left no trace at {who}: they were lost on \
              the way there, or its listen queue was full."
@@ -159,14 +169,15 @@ fn of_refusal(subject: &Subject<'_>) -> Finding {
     let connection = subject.connection;
     let tries = 1 + subject.half(client).trouble.as_ref().map_or(0, |trouble| u64::from(trouble.syn.count));
     let took = connection.last - connection.first;
+    let retries = subject.tally(Cause::SynTimeout, client);
     Finding {
         rule: SYN_RETRY.name,
         severity: Severity::Advice,
         connection: Some(subject.id),
         blame: subject.blame(server),
         count: tries,
-        cost_ms: ms(0),
-        worst_ms: ms(0),
+        cost_ms: ms(retries.map_or(0, |tally| tally.total)),
+        worst_ms: ms(retries.map_or(0, super::loss::worst)),
         confidence: CONFIDENCE_REFUSED,
         summary: subject.text(|| {
             format!(
@@ -214,7 +225,7 @@ fn fixes(subject: &Subject<'_>, server: End, lost: Lost) -> Vec<Fix> {
     };
     match lost {
         Lost::Ignored => vec![queue, keep],
-        Lost::Answer | Lost::SynAck => vec![path, keep],
+        Lost::Answer | Lost::AnswerBeyond | Lost::SynAck => vec![path, keep],
         _ => vec![path, queue, keep],
     }
 }

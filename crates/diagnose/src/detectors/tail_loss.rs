@@ -78,12 +78,12 @@ fn finding(subject: &Subject<'_>, end: End, tally: &Tally) -> Finding {
         confidence: if loss.has_gaps { CONFIDENCE_GAPS } else { CONFIDENCE },
         summary: format!(
             "The network lost the end of what {} sent {}, and nothing came behind it that told: {} to send it again \
-             after {}, {} of the connection's life.{} {} sent again.",
+             after {}, {} of the time in which somebody waited.{} {} sent again.",
             subject.who(end),
             times(tally.count),
             mended_by(subject, end),
             how_long(tally),
-            percent(tally.total, subject.duration()),
+            percent(tally.total, subject.waiting()),
             if repair > 0 {
                 format!(" The repair then took another {}.", human(repair))
             } else {
@@ -119,12 +119,12 @@ fn of_unseen_data(subject: &Subject<'_>, end: End, tally: &Tally) -> Finding {
         confidence: CONFIDENCE_UNSEEN,
         summary: format!(
             "The network lost data of {} {} on its way to the capture, and nothing came behind it that told: a timer \
-             had to send it again after {}, {} of the connection's life. The identifications of its packets skip \
+             had to send it again after {}, {} of the time in which somebody waited. The identifications of its packets skip \
              those that were lost.",
             subject.who(end),
             times(tally.count),
             how_long(tally),
-            percent(tally.total, subject.duration()),
+            percent(tally.total, subject.waiting()),
         ),
         evidence: subject.evidence(tally, |_| {
             [

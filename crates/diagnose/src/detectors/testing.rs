@@ -59,6 +59,26 @@ pub(crate) fn findings(rule: &str, text: &str) -> Vec<Finding> {
     all.filter(|finding| finding.rule == rule).collect()
 }
 
+/// 31 messages of 10 bytes from 10.0.0.1:40000, each 1.9 s after the one before: a minute in which the other end waits for
+/// the client's program. The first byte has this relative sequence number.
+pub(crate) fn minute_of_messages(first: u64) -> String {
+    (0..31)
+        .map(|number| {
+            let (ms, seq) = (1_000 + number * 1_900, first + number * 10);
+            let (sent, acked) = (ms, ms + 20);
+            let time = |ms: u64| format!("10:00:{:02}.{:03}000", ms / 1_000, ms % 1_000);
+            format!(
+                "{} IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [P.], seq {seq}:{}, ack 1, win 64240, length 10\n\
+                 {} IP 10.0.0.2.80 > 10.0.0.1.40000: Flags [.], ack {}, win 65160, length 0\n",
+                time(sent),
+                seq + 10,
+                time(acked),
+                seq + 10,
+            )
+        })
+        .collect()
+}
+
 /// A conversation with 10.0.0.2:80, packet by packet, as tcpdump prints it. Times are µs; sequence numbers are
 /// relative and keep count of themselves.
 #[derive(Debug, Default)]
@@ -83,6 +103,18 @@ impl Talk {
         let mut talk = Self::default();
         talk.handshake([0, 10, 10 + round_trip], 40_000);
         talk
+    }
+
+    /// A conversation whose SYN, SYN-ACK and ACK pass at these times.
+    pub(crate) fn with_handshake(times: [u64; 3]) -> Self {
+        let mut talk = Self::default();
+        talk.handshake(times, 40_000);
+        talk
+    }
+
+    /// A conversation under way.
+    pub(crate) fn without_handshake() -> Self {
+        Self { port: 40_000, sent: [1, 1], ..Self::default() }
     }
 
     /// From here on the client speaks from this port, on a new connection: SYN at `start`, SYN-ACK after the

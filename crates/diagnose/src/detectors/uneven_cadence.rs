@@ -17,9 +17,9 @@ rule! {
     /// collection), or something on the path held the messages back (a queue, a radio link, power saving).
     ///
     /// ## How it is detected
-    /// At least half of the gaps between messages are within a quarter of the median gap, at least one in twenty
-    /// is longer than one and a half of it, and there are as many messages as the beat asks for, so the late ones
-    /// were caught up with and not left out. Requests and answers, bulk data, and messages that TCP itself held
+    /// At least half of the gaps between messages are within an eighth of the median gap, which shows the beat; at least one
+    /// in twenty is longer than one and a half of it and ends off the beat, not one or more whole beats later; and there are
+    /// as many messages as the beat asks for, so the late ones were caught up with and not left out. Requests and answers, bulk data, and messages that TCP itself held
     /// back (Nagle's algorithm, windows, losses) are left to other rules. A capture at the sender shows its
     /// program's own beat; elsewhere the two cannot be told apart.
     ///
@@ -34,9 +34,16 @@ rule! {
 
 /// Fewer gaps make no beat.
 const FEWEST_GAPS: u64 = 20;
-/// Share (in percent) of gaps that must lie within a quarter of the median for it to be a program's beat: of
-/// random traffic (exponential gaps) 17 % do.
+/// Share (in percent) of gaps that must lie within an eighth of the median for it to be a program's beat: of
+/// random traffic (exponential gaps) 9 % do.
 const BEAT: u64 = 50;
+/// That part of the median, 1 in so many.
+const BEAT_WIDTH: i64 = 8;
+/// A gap of whole beats, give or take one in so many of a beat, ends on the beat: a message was left out, or has been sent
+/// before.
+const ON_BEAT: i64 = 16;
+/// Gaps of more beats than this are pauses.
+const BEATS_MOST: i64 = 8;
 /// Late gaps, each longer than one and a half beats: so many at least…
 const FEWEST_LATE: u64 = 5;
 /// …and this share of all, in percent; rarer ones nobody notices as a stutter.
@@ -86,16 +93,30 @@ fn uneven(rhythm: &Rhythm) -> Option<Beat> {
     let gaps = &rhythm.gaps;
     let (count, period) = (gaps.count(), gaps.quantile(0.5));
     let limit = period + period / 2;
-    let late = gaps.between(limit, i64::MAX);
-    let near = gaps.between(period - period / 4, period + period / 4);
+    let (on_beat, beats) = on_beat(rhythm, period);
+    let late = gaps.between(limit, i64::MAX).saturating_sub(on_beat);
+    let near = gaps.between(period - period / BEAT_WIDTH, period + period / BEAT_WIDTH);
     let (below, all) = gaps.split_at(limit);
-    let lateness = (all - below).saturating_sub(period.saturating_mul(late as i64));
+    let lateness = (all - below).saturating_sub(period.saturating_mul(late as i64 + beats));
     let is_uneven = count >= FEWEST_GAPS
         && near * 100 >= count * BEAT
         && late >= FEWEST_LATE
         && late * 100 >= count * LATE
         && lateness >= SMALLEST_COST;
     is_uneven.then(|| Beat { period, gaps: count, late, lateness, worst: gaps.max() - period })
+}
+
+/// How many gaps were several whole beats long and ended on the beat, and how many beats they were together. Where the
+/// message before came at once with the one that ended such a gap, it was late.
+fn on_beat(rhythm: &Rhythm, period: i64) -> (u64, i64) {
+    let width = period / ON_BEAT;
+    let (count, beats) = (2..=BEATS_MOST).fold((0, 0), |(gaps, all), beats| {
+        let middle = period.saturating_mul(beats);
+        let count = rhythm.gaps.between(middle - width, middle.saturating_add(width));
+        (gaps + count, all + count as i64 * beats)
+    });
+    let caught_up = count.min(u64::from(rhythm.caught_up));
+    (count - caught_up, beats - 2 * caught_up as i64)
 }
 
 /// Whether there are as many messages as the beat asks for. Those that came together count each.
@@ -255,6 +276,30 @@ mod tests {
         ] {
             assert!(findings("uneven-cadence", text).is_empty());
         }
+    }
+
+    #[test]
+    fn a_beat_that_is_left_out_while_two_messages_share_another_is_kept() {
+        // Of ten messages, one comes with the one before it and none at the beat after the next: each is on its beat.
+        let shared = (0..200_u64).map(|index| match index % 10 {
+            6 => (index - 1) * 100 + 1,
+            _ => index * 100,
+        });
+        let left_out: Vec<u64> = shared.collect();
+        assert!(findings("uneven-cadence", &datagrams(left_out.into_iter())).is_empty());
+    }
+
+    #[test]
+    fn bulk_that_is_clocked_by_its_path_has_no_beat() {
+        // ms between datagrams: most are near 9, and few within an eighth of it.
+        let gaps = [
+            29, 13, 0, 13, 13, 7, 0, 6, 10, 8, 28, 17, 19, 7, 11, 6, 8, 8, 0, 12, 9, 7, 9, 7, 10, 6, 11, 5, 6,
+        ];
+        let times = gaps.iter().cycle().take(120).scan(0, |now, gap| {
+            *now += gap;
+            Some(*now)
+        });
+        assert!(findings("uneven-cadence", &datagrams(times)).is_empty());
     }
 
     #[test]

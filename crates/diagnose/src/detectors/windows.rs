@@ -20,7 +20,7 @@ const FEWEST_SEGMENTS: u32 = 4;
 const SMALLEST_COST: i64 = 1_000_000;
 /// …or, in exchanges with pauses between them, below this. ns.
 const SMALLEST_AFTER_PAUSES: i64 = 10_000_000;
-/// A wait is worth a finding from this share of the connection's life on, 1 in so many…
+/// A wait is worth a finding from this share of the time in which somebody waited on, 1 in so many…
 const SHARE_OF_LIFE: i64 = 20;
 /// …or, on connections that live long, from this much time on. ns.
 const LARGE_COST: i64 = 1_000_000_000;
@@ -59,6 +59,13 @@ impl<'a> Windows<'a> {
     }
 }
 
+impl Windows<'_> {
+    /// For how long the receiver's program kept the sender waiting because it did not read, ns.
+    pub(crate) fn unread_total(&self) -> i64 {
+        [self.zero, self.unread.as_ref()].into_iter().flatten().map(|tally| tally.total).sum()
+    }
+}
+
 /// Whether full windows lasted longer than the path explains, so that the receiver's program must have been
 /// the one that kept them full.
 fn is_unread(subject: &Subject<'_>, end: End, full: &Tally, was_zero: bool) -> bool {
@@ -86,5 +93,5 @@ pub(crate) fn matters_after_pauses(subject: &Subject<'_>, cost: i64) -> bool {
 
 /// Whether so much waiting is worth a finding.
 pub(crate) fn matters(subject: &Subject<'_>, cost: i64) -> bool {
-    cost >= SMALLEST_COST && (cost >= LARGE_COST || cost >= subject.duration() / SHARE_OF_LIFE)
+    cost >= SMALLEST_COST && (cost >= LARGE_COST || cost >= subject.waiting() / SHARE_OF_LIFE)
 }

@@ -61,12 +61,12 @@ impl Connection {
         let is_server = self.client() == Some(1 - end);
         let exchanges = &self.exchanges;
         match () {
-            // What asks and answers nothing was not waited for, but an answer may be.
-            () if self.said == Some(Kind::Neither) && !exchanges.is_asked() => Awaited::No,
             () if matches!(self.said, Some(Kind::Greets | Kind::Continues)) => Awaited::Yes,
             () if self.said == Some(Kind::Answers) && !is_server => Awaited::Yes,
             () if is_server && exchanges.is_asked() && self.is_known_answer() => Awaited::Yes,
             () if now - self.last_word() <= DIALOGUE => Awaited::Yes,
+            // What asks and answers nothing was not waited for, but an answer may be.
+            () if self.said == Some(Kind::Neither) && !exchanges.is_asked() => Awaited::No,
             // Who connects to a server that speaks first waits for its greeting.
             () if is_server && exchanges.is_quiet() && self.established != NEVER => Awaited::Yes,
             () if is_server && exchanges.is_asked() => Awaited::Perhaps,

@@ -13,7 +13,7 @@ use tcpwhy_wire::Tcp;
 
 use super::connection::{Connection, JITTER_SHARE, PROMPT, RELEASE_TOLERANCE};
 use super::fact::End;
-use super::half::{Half, NEVER, Small, UNKNOWN};
+use super::half::{Half, NEVER, UNKNOWN};
 use super::held::Held;
 use super::release::{LATE_MACHINE, PROMPT_PROOF, SLOW_SHARE, fastest_reaction};
 use crate::report::Vantage;
@@ -59,14 +59,20 @@ impl Half {
     /// the sender's own limit.
     #[inline]
     pub(crate) fn full_size(&self) -> u32 {
+        let payload = self.announced_size();
+        let payload = self.own_limit().map_or(payload, |own| payload.min(own));
+        let halved = self.scale_known && self.max_window > SMALLEST_HALVED_WINDOW;
+        if halved { payload.min(self.max_window / 2) } else { payload }.max(1)
+    }
+
+    /// What the peer's MSS leaves for a segment's payload.
+    #[inline]
+    fn announced_size(&self) -> u32 {
         let mss = match self.mss {
             0 => self.max_len.max(ETHERNET_MSS),
             mss => u32::from(mss),
         };
-        let payload = if self.timestamps { mss.saturating_sub(TIMESTAMP_LEN) } else { mss };
-        let payload = self.own_limit().map_or(payload, |own| payload.min(own));
-        let halved = self.scale_known && self.max_window > SMALLEST_HALVED_WINDOW;
-        if halved { payload.min(self.max_window / 2) } else { payload }.max(1)
+        if self.timestamps { mss.saturating_sub(TIMESTAMP_LEN) } else { mss }
     }
 
     /// The payload to which the sender limits its segments by itself, if that is known.
@@ -77,22 +83,25 @@ impl Half {
         (shown.seen >= FULL_PROOF && self.max_len == own).then_some(own)
     }
 
+    /// Whether a segment of so many bytes may be full although it is shorter than what the peer announced: it is as long as
+    /// any before, and not pushed, so that its sender has more.
+    #[inline]
+    pub(crate) fn may_be_full(&self, len: u32) -> bool {
+        !self.is_pushed && len >= SMALLEST_MSS && len >= self.max_len
+    }
+
     /// A segment passes behind another one, `gap` ns later. If that one was not pushed, there was more when it left, and
     /// it was as long as a segment of this sender may be.
     #[inline]
     pub(crate) fn note_size(&mut self, tcp: &Tcp, is_next: bool, gap: i64) {
         self.is_pushed = tcp.flags.has(tcpwhy_wire::TcpFlags::PSH);
         let before = self.sent_len;
-        let may_be_full = !self.last_full && before == self.max_len && before >= SMALLEST_MSS;
-        if may_be_full && is_next && gap <= RELEASE_TOLERANCE && self.was_unpushed() {
+        let was_shorter = before < self.announced_size() && before == self.max_len && before >= SMALLEST_MSS;
+        if was_shorter && is_next && gap <= RELEASE_TOLERANCE && self.was_unpushed() {
             let size = u16::try_from(before).unwrap_or(0);
             let shown = self.shown.get_or_insert_default();
             let seen = if size == shown.size { shown.seen.saturating_add(1) } else { 1 };
             (shown.size, shown.seen) = (size, seen);
-            if self.small.end == self.next {
-                // Nagle's algorithm holds nothing behind it.
-                self.small = Small::default();
-            }
         }
     }
 

@@ -52,6 +52,8 @@ pub(crate) struct Before {
     exchanges: Standing,
     /// Whether data of the other end was being timed.
     is_timing: bool,
+    /// Bytes of the other end that were ACKed and never seen.
+    unseen: u64,
 }
 
 impl Before {
@@ -62,6 +64,7 @@ impl Before {
             retransmitted: half.retransmitted(),
             exchanges: connection.exchanges.standing(),
             is_timing: connection.halves[1 - from].is_timing(),
+            unseen: connection.halves[1 - from].unseen(),
         }
     }
 }
@@ -98,7 +101,8 @@ impl Collector {
     ) {
         let other = 1 - from;
         self.take_exchange(number, connection, before);
-        if before.is_timing && !connection.halves[other].is_timing() {
+        let is_whole = connection.halves[other].unseen() == before.unseen;
+        if before.is_timing && is_whole && !connection.halves[other].is_timing() {
             let (time, rtt) = (connection.last, connection.halves[other].rtt);
             self.round_trips.push(RoundTrip { from: side(other), time, rtt });
         }

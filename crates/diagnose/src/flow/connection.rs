@@ -31,6 +31,9 @@ const BACK_TO_BACK: i64 = 1_000_000;
 const CLOCKED_SHARE: i64 = 4;
 /// …and never further apart than two full segments on a 112 kbit/s line: longer gaps are waits. ns.
 const CLOCKED_MOST: i64 = 250_000_000;
+/// The bit of `last_speaker` for a packet with which nobody spoke.
+const PROBE: u8 = 2;
+
 /// One TCP connection.
 #[derive(Clone, Debug)]
 pub struct Connection {
@@ -42,7 +45,7 @@ pub struct Connection {
     client: Option<u8>,
     pub(crate) first: i64,
     pub(crate) last: i64,
-    /// Time of the packet before the present one.
+    /// Time of the packet before the present one, keep-alives, probes of a closed window and the answers to them left out.
     pub(crate) previous: i64,
     /// Sequence number of the SYN, to tell its retransmission from a new connection.
     pub(crate) syn: Option<u32>,
@@ -63,7 +66,7 @@ pub struct Connection {
     pub(crate) rare: Option<Box<Rare>>,
     /// What it has in common with another connection.
     pub(crate) twin: Twin,
-    /// By whom data was last sent: an [`End`], in one byte.
+    /// By whom data was last sent: an [`End`], in one byte; and whether the last packet was a [`PROBE`].
     last_speaker: u8,
     /// What the present segment says, where its protocol is known.
     pub(crate) said: Option<Kind>,
@@ -143,12 +146,16 @@ impl Connection {
     fn handle(&mut self, number: u64, time: i64, tcp: &Tcp, from: End, facts: &mut impl Facts) {
         // Clocks of several processors differ by microseconds; time that runs backwards would be booked twice.
         let now = time.max(self.last);
-        (self.previous, self.last) = (self.last, now);
+        if !self.was_probe() {
+            self.previous = self.last;
+        }
+        self.last = now;
         self.halves[from].packets = self.halves[from].packets.saturating_add(1);
         if tcp.flags.has(TcpFlags::SYN) {
             return self.handle_syn(number, tcp, from, now, facts);
         }
         if tcp.flags.has(TcpFlags::RST) {
+            self.set_probe(false);
             return self.handle_reset(from, now, facts);
         }
         if tcp.flags.0 & (TcpFlags::ECE | TcpFlags::CWR) != 0 {
@@ -164,15 +171,23 @@ impl Connection {
         if pure {
             self.halves[from].pure_acks += 1;
             self.halves[from].start(tcp.seq);
+            let has_moved = self.halves[1 - from].freed_at == now;
+            let is_probe = self.note_empty_probe(tcp, from) || self.was_probe() && !has_moved;
+            self.set_probe(is_probe);
         } else {
+            self.set_probe(false);
             self.handle_data(number, tcp, from, now, facts);
-            self.halves[from].idents.missing = 0;
+            self.forget_missing(tcp, from);
         }
     }
 
     fn handle_reset(&mut self, from: End, now: i64, facts: &mut impl Facts) {
         if !self.reset {
             self.reset = true;
+            for end in 0..2 {
+                self.publish_cut_off(end, now, facts);
+                self.publish_open_window(end, now, facts);
+            }
             self.close(from, now, facts);
         }
         facts.take(Fact::Settled { until: now });
@@ -188,14 +203,21 @@ impl Connection {
         facts: &mut impl Facts,
     ) {
         if self.established == NEVER && self.syn_ack_at != NEVER && Some(from) == self.client() {
-            self.finish_handshake(number, now, facts);
+            self.finish_handshake(number, tcp, now, facts);
         }
         let gap_most = self.clocked_gap(1 - from);
         let sender = &mut self.halves[1 - from];
         let since_freed = now - sender.freed_at;
+        if !tcp.options.sack.as_slice().is_empty() {
+            sender.trouble.get_or_insert_default();
+        }
+        let hole = sender.hole_below(tcp);
         let acked = sender.take_ack(tcp, number, now, pure);
         if sender.trouble.is_some() {
             self.take_answer(tcp, 1 - from, number, now, acked, facts);
+            if let Some(hole) = hole {
+                self.note_unseen_repair(1 - from, hole, number, now, facts);
+            }
         }
         if acked.bytes == 0 {
             return;
@@ -278,8 +300,12 @@ impl Connection {
         let is_probe = tcp.payload_len == 1 && half.acked == half.next;
         if is_probe && (end == half.next || half.edge == half.next && half.sent_at != NEVER) {
             // A keep-alive (RFC 9293 section 3.8.4) or a zero-window probe (section 3.8.6.1): no new data.
-            return;
+            return self.note_window_probe(from);
         }
+        if half.trouble.is_some() {
+            self.publish_late_ack(from, now, facts);
+        }
+        let half = &mut self.halves[from];
         half.segments = half.segments.saturating_add(1);
         self.hear(tcp.message.as_ref(), from);
         let half = &mut self.halves[from];
@@ -327,7 +353,7 @@ impl Connection {
     ) {
         let half = &mut self.halves[from];
         let full_size = half.full_size();
-        let full = len >= full_size;
+        let full = len >= full_size || half.may_be_full(len);
         half.offloaded += u32::from(len > full_size && half.mss != 0);
         let gap = now - half.sent_at;
         let clocked = self.clocked_gap(from);
@@ -354,14 +380,25 @@ impl Connection {
     /// By whom data was last sent.
     #[inline]
     pub(crate) fn last_spoke(&self) -> End {
-        End::from(self.last_speaker)
+        End::from(self.last_speaker & !PROBE)
+    }
+
+    /// Whether the last packet was a keep-alive, a probe of a closed window, or the answer to one: nobody has spoken with it.
+    #[inline]
+    pub(crate) fn was_probe(&self) -> bool {
+        self.last_speaker & PROBE != 0
+    }
+
+    #[inline]
+    pub(crate) fn set_probe(&mut self, is_probe: bool) {
+        self.last_speaker = self.last_speaker & !PROBE | if is_probe { PROBE } else { 0 };
     }
 
     #[inline]
     pub(crate) fn change_speaker(&mut self, from: End) {
         if self.last_spoke() != from {
             self.halves[1 - from].run = 0;
-            self.last_speaker = from as u8;
+            self.last_speaker = self.last_speaker & PROBE | from as u8;
         }
     }
 
@@ -457,7 +494,7 @@ impl Connection {
         half.sent_len = len;
         self.sent_acked[from] = half.acked as u32;
         half.last_full = full;
-        half.zero_window = false;
+        half.reopen();
         half.max_len = half.max_len.max(len);
         if !full {
             half.small = Small::sent(end, len, number, now);
@@ -469,6 +506,10 @@ impl Connection {
         self.note_departure(from, now, len);
         if before.0 >= MESSAGE_GAP && !full {
             self.keep_rhythm(from, now, len, before);
+        } else if let Some(rhythm) = &mut self.halves[from].rhythm
+            && before.0 < MESSAGE_GAP
+        {
+            rhythm.joined();
         }
     }
 
@@ -578,8 +619,10 @@ impl Connection {
     /// Publishes what is still open when the capture ends.
     pub(crate) fn finish(&mut self, facts: &mut impl Facts) {
         let now = self.last;
-        for end in 0..2 {
+        let ends = if self.reset { 0..0 } else { 0..2 };
+        for end in ends {
             self.publish_open_repair(end, now, facts);
+            self.publish_open_window(end, now, facts);
         }
         if let Some(server) = self.awaited_to_the_end() {
             self.note_unanswered(server, now, facts);

@@ -29,8 +29,6 @@ pub(crate) struct Exchanges {
     pub(crate) answered: i64,
     asked: i64,
     state: State,
-    /// What requests are called, where their protocol is known.
-    named: Option<Box<Named>>,
 }
 
 /// The names of requests.
@@ -117,23 +115,28 @@ impl Exchanges {
 
     /// The client says this.
     pub(crate) fn name(&mut self, message: &Message) {
-        match &mut self.named {
+        let pace = self.pace.get_or_insert_default();
+        match &mut pace.named {
             Some(named) => named.said = *message,
             None => {
                 let slowest = Name::default();
-                self.named = Some(Box::new(Named { said: *message, asked: None, slowest, latency: -1 }));
+                pace.named = Some(Box::new(Named { said: *message, asked: None, slowest, latency: -1 }));
             }
         }
     }
 
+    fn named(&self) -> Option<&Named> {
+        self.pace.as_deref()?.named.as_deref()
+    }
+
     /// What the request is called that took longest, where its protocol is known.
     pub(crate) fn slowest(&self) -> Option<Name> {
-        self.named.as_deref().filter(|named| named.latency >= 0).map(|named| named.slowest)
+        self.named().filter(|named| named.latency >= 0).map(|named| named.slowest)
     }
 
     /// Whether content tells that the client wants an answer.
     pub(crate) fn has_asked_plainly(&self) -> bool {
-        self.named.as_deref().is_some_and(|named| named.asked.is_some_and(|asked| asked.kind == Kind::Asks))
+        self.named().is_some_and(|named| named.asked.is_some_and(|asked| asked.kind == Kind::Asks))
     }
 
     /// The client has not spoken yet.
@@ -167,7 +170,7 @@ impl Exchanges {
     /// A request begins.
     fn ask(&mut self, now: i64) {
         (self.state, self.asked) = (State::Asked, now);
-        if let Some(named) = &mut self.named {
+        if let Some(named) = self.pace.as_mut().and_then(|pace| pace.named.as_mut()) {
             named.asked = Some(named.said);
         }
     }
@@ -176,7 +179,10 @@ impl Exchanges {
     fn keep_pace(&mut self, now: i64, delay: Option<i64>) -> &mut Pace {
         // The first delay that counts has a gap before it, too, which begins where the first answer ended.
         let answered = self.answered;
-        let pace = self.pace.get_or_insert_with(|| Box::new(Pace { spoke: answered, ..Pace::default() }));
+        let pace = self.pace.get_or_insert_default();
+        if pace.spoke == 0 {
+            pace.spoke = answered;
+        }
         if let Some(delay) = delay {
             pace.delayed(delay);
         }
@@ -223,7 +229,7 @@ impl Exchanges {
     fn count(&mut self) {
         let latency = self.answered - self.asked;
         self.latency.get_or_insert_default().add(latency);
-        if let Some(named) = &mut self.named
+        if let Some(named) = self.pace.as_mut().and_then(|pace| pace.named.as_mut())
             && let Some(asked) = named.asked
             && latency > named.latency
         {
@@ -281,7 +287,7 @@ impl Exchanges {
 /// A server with a beat of its own does not answer what it seems to answer: its messages stay evenly apart
 /// wherever the other side's fall between them, so that its "delays" change and its gaps do not. One that answers
 /// cannot do that: a longer delay is a longer gap.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Pace {
     /// Longest pauses inside answers, summed: large where the "answer" is a stream of its own, ns.
     pauses: i64,
@@ -299,6 +305,8 @@ struct Pace {
     delay_changes: u32,
     /// Answers that may be notices.
     late: Late,
+    /// What requests are called, where their protocol is known.
+    named: Option<Box<Named>>,
 }
 
 impl Pace {

@@ -79,8 +79,9 @@ pub enum Cause {
 
 impl Cause {
     /// Those for which TCP made a program wait.
-    pub(crate) const TCPS: [Self; 18] = [
+    pub(crate) const TCPS: [Self; 19] = [
         Self::NagleHold,
+        Self::MaybeHeld,
         Self::CorkTimeout,
         Self::DelayedAck,
         Self::CongestionWindow,

@@ -27,6 +27,8 @@ const SHRUNK_SHARE: u64 = 2;
 /// Rounds without growth that show a fixed limit: Reno and CUBIC in congestion avoidance grow by half a segment a round
 /// at least (RFC 9438 section 4.3), four segments in as many.
 const PLATEAU: u32 = 8;
+/// Rounds after a loss in which flights end wherever the repairs leave off.
+const REPAIRED: u32 = 3;
 /// Stops in a row behind a pushed segment that show an empty buffer: a sender pushes what empties it (RFC 9293 section
 /// 3.9.1.2), so its program is stopped there too. One that has more to send and stops at its congestion window does so
 /// behind such a segment by chance, where one write ends.
@@ -74,6 +76,8 @@ pub(crate) struct Flights {
     emptied: u32,
     /// Retransmissions known of.
     retransmitted: u32,
+    /// Rounds since one became known.
+    since_loss: u32,
     /// Rounds of slow start from the connection's beginning or a timeout, and from silences.
     pub(crate) opening: Rounds,
     pub(crate) reopening: Rounds,
@@ -137,6 +141,7 @@ impl Default for Flights {
             was_flat: false,
             emptied: 0,
             retransmitted: 0,
+            since_loss: 0,
             opening: Rounds::default(),
             reopening: Rounds::default(),
             after_timeout: 0,
@@ -219,6 +224,11 @@ impl Flights {
         }
     }
 
+    /// Whether the window is not being opened by slow start, which would stop the sender in any case.
+    pub(super) fn is_steady(&self) -> bool {
+        self.growth == Growth::Steady
+    }
+
     /// What the wait is for which the flight just ended.
     fn cause(&self) -> Cause {
         match self.growth {
@@ -255,9 +265,11 @@ impl Flights {
             self.was_flat = false;
             self.climb(flight)
         } else {
-            let is_flat = self.is_flat(flight, stop.full);
+            let is_flat = !stop.was_emptied && self.is_flat(flight, stop.full);
             let has_opened = self.opening.count > 1;
-            self.retract();
+            if !is_flat {
+                self.retract();
+            }
             if !is_unanswered && !is_flat {
                 (self.growth, self.last) = (Growth::Steady, 0);
             }
@@ -277,8 +289,9 @@ impl Flights {
 
     /// A loss reduces the window; after a timeout slow start begins again (RFC 5681 section 3.1).
     fn note_losses(&mut self, stop: &Stop) {
+        self.since_loss = self.since_loss.saturating_add(1);
         if stop.retransmitted != self.retransmitted {
-            self.retransmitted = stop.retransmitted;
+            (self.retransmitted, self.since_loss) = (stop.retransmitted, 0);
             self.reduced();
             self.growth = if stop.by_timer { Growth::AfterTimeout } else { Growth::Steady };
         } else if self.growth == Growth::Opening && !stop.is_whole {
@@ -348,7 +361,8 @@ impl Flights {
     /// shows that at once.
     fn was_emptied(&self, stop: &Stop) -> bool {
         let enough = if stop.was_small { 1 } else { EMPTIED };
-        self.emptied >= enough
+        let is_clean = self.retransmitted == 0 || self.since_loss > REPAIRED;
+        self.emptied >= enough && is_clean
     }
 
     /// A stop that was not slow start's, or whose sender left ACKs unanswered: the congestion window's, unless that had

@@ -8,7 +8,7 @@ use super::idents::Idents;
 use super::rhythm::Rhythm;
 use super::sequence;
 use super::spacing::Spacing;
-use super::trouble::Trouble;
+use super::trouble::{Shut, Trouble, duplicate_sack};
 
 /// Segments are a bulk transfer's if their average is at least this share (in percent) of a full one: at most one
 /// in five is the tail of something.
@@ -77,6 +77,8 @@ pub(crate) struct Half {
     /// This side's SYN allowed the other one to send SACKs (RFC 2018 section 2).
     pub(crate) offers_sack: bool,
     pub(crate) started: bool,
+    /// An ACK of data that was captured has been captured: what is missing from here on was sent while the capture ran.
+    pub(crate) underway: bool,
     pub(crate) closed: bool,
     pub(crate) last_full: bool,
     pub(crate) pushed: Pushed,
@@ -96,6 +98,9 @@ pub(crate) struct Half {
     pub(crate) packets: u32,
     /// Copies of them that the capture has beside them.
     pub(crate) copied: u32,
+    /// Segments in a row that were left out for their numbers, and the identification of the last.
+    pub(crate) strays: u8,
+    pub(crate) stray_id: u16,
     pub(crate) bytes: u64,
     pub(crate) segments: u32,
     pub(crate) pure_acks: u32,
@@ -219,6 +224,7 @@ impl Default for Half {
             timestamps: false,
             offers_sack: false,
             started: false,
+            underway: false,
             closed: false,
             last_full: false,
             pushed: Pushed::Everything,
@@ -234,6 +240,8 @@ impl Default for Half {
             run_longest: 0,
             packets: 0,
             copied: 0,
+            strays: 0,
+            stray_id: 0,
             bytes: 0,
             segments: 0,
             pure_acks: 0,
@@ -258,9 +266,19 @@ impl Half {
         }
     }
 
+    /// Whether the capture has at least every other packet twice.
+    pub(crate) fn is_doubled(&self) -> bool {
+        self.copied > 0 && u64::from(self.copied) * 2 >= u64::from(self.packets)
+    }
+
     /// Bytes that were ACKed and never captured.
     pub(crate) fn unseen(&self) -> u64 {
         self.trouble.as_ref().map_or(0, |trouble| trouble.unseen)
+    }
+
+    /// Those of them that cannot have been on their way when the capture began.
+    pub(crate) fn unseen_since(&self) -> u64 {
+        self.trouble.as_ref().map_or(0, |trouble| trouble.unseen.saturating_sub(trouble.early))
     }
 
     /// The repair that is going on, if one is.
@@ -286,8 +304,11 @@ impl Half {
     /// Notes that the bytes before `seq` were not captured, or not yet, when a segment with this timestamp passed.
     #[cold]
     pub(crate) fn open_hole(&mut self, seq: u64, now: i64, stamp: Option<u32>) {
-        let next = self.next;
-        self.trouble.get_or_insert_default().holes.open(next, seq, Opened { at: now, stamp });
+        let (next, underway) = (self.next, self.underway);
+        let trouble = self.trouble.get_or_insert_default();
+        let is_old = trouble.is_told_beyond(next);
+        trouble.early += if underway { 0 } else { seq - next };
+        trouble.holes.open(next, seq, Opened { at: now, stamp, is_old });
     }
 
     /// Takes the bytes from `seq` to `end`, which have all been passed by later ones; returns what they fill.
@@ -295,6 +316,19 @@ impl Half {
         let filled = self.trouble.as_mut()?.holes.fill(seq, end)?;
         self.bytes += filled.bytes;
         Some(filled)
+    }
+
+    /// Whether bytes are missing that later ones of this direction have overtaken.
+    pub(crate) fn has_hole(&self) -> bool {
+        self.trouble.as_ref().is_some_and(|trouble| trouble.holes.since().is_some())
+    }
+
+    /// When the hole opened into which this ACK moves, if it does, and whether the receiver has told of that hole.
+    pub(crate) fn hole_below(&self, tcp: &Tcp) -> Option<(i64, bool)> {
+        let trouble = self.trouble.as_deref()?;
+        let opened = trouble.holes.reached(sequence::unwrap(tcp.ack, self.next))?;
+        let has_sack = !tcp.options.sack.as_slice().is_empty() && duplicate_sack(tcp).is_none();
+        Some((opened.at, has_sack || self.dup_acks > 0 || trouble.is_told_beyond(self.acked)))
     }
 
     /// Segments that were sent again.
@@ -334,7 +368,7 @@ impl Half {
     /// Starts timing the byte before `end` unless one is being timed; `alone` if nothing else is on its way.
     #[inline]
     pub(crate) fn time_segment(&mut self, end: u64, now: i64, alone: bool) {
-        if self.sample_end == 0 {
+        if self.sample_end == 0 && !self.has_hole() {
             (self.sample_end, self.sample_at, self.sample_alone) = (end, now, alone);
         }
     }
@@ -369,9 +403,14 @@ impl Half {
         let ack = sequence::unwrap(tcp.ack, self.next);
         if ack > self.next {
             // The receiver has bytes that the capture never showed.
-            self.trouble.get_or_insert_default().unseen += ack - self.next;
+            let (bytes, underway) = (ack - self.next, self.underway);
+            let trouble = self.trouble.get_or_insert_default();
+            trouble.unseen += bytes;
+            trouble.early += if underway { 0 } else { bytes };
+            trouble.note_gap(number, now);
             self.next = ack;
-            self.trouble.get_or_insert_default().note_gap(number, now);
+            // Across what was never seen no round trip is known.
+            self.spoil_sample();
         }
         let window = u32::from(tcp.window) << self.shift;
         self.max_window = self.max_window.max(window);
@@ -381,7 +420,10 @@ impl Half {
         let opened = edge > self.edge;
         let edge_before = self.edge;
         let before = self.freed_at.max(self.sent_at);
-        self.zero_window |= window == 0;
+        if window == 0 {
+            self.zero_window = true;
+            self.note_shut(number, now);
+        }
         let mut sampled = false;
         if bytes > 0 {
             sampled = self.sample(ack, now);
@@ -390,6 +432,7 @@ impl Half {
                 self.small_acked_pure = pure;
             }
             self.acked = ack;
+            self.underway |= self.segments > 0;
             self.dup_acks = 0;
         } else if pure && was_in_flight > 0 && edge == self.edge && ack == self.acked {
             if self.dup_acks == 0 {
@@ -417,6 +460,32 @@ impl Half {
             trouble.arrived(self.acked, number, now);
         }
         Acked { bytes, was_in_flight, before, sampled }
+    }
+
+    /// Notes that the receiver says its window to be zero.
+    #[cold]
+    fn note_shut(&mut self, number: u64, now: i64) {
+        let shut = &mut self.trouble.get_or_insert_default().shut;
+        if shut.at == NEVER {
+            (shut.at, shut.number) = (now, number);
+        }
+    }
+
+    /// Data leaves: what the window was before counts no more.
+    #[inline]
+    pub(crate) fn reopen(&mut self) {
+        if self.zero_window {
+            self.zero_window = false;
+            if let Some(trouble) = &mut self.trouble {
+                (trouble.shut.at, trouble.shut.probes) = (NEVER, 0);
+            }
+        }
+    }
+
+    /// The receiver's window, if it has been zero since data left last.
+    #[inline]
+    pub(crate) fn shut(&self) -> Option<&Shut> {
+        self.trouble.as_ref().map(|trouble| &trouble.shut).filter(|shut| shut.at != NEVER || shut.pressed > 0)
     }
 
     /// The receiver's window before the segment that freed this side last, bytes.

@@ -14,6 +14,10 @@ impl Connection {
         let client = if is_answer { 1 - from } else { from };
         self.take_client(client);
         let half = &mut self.halves[from];
+        if is_answer && half.bytes == 0 && self.established == NEVER {
+            // A server that forgets a connection it has not accepted yet answers with another number.
+            half.started = false;
+        }
         half.start(tcp.seq);
         half.next = half.next.max(sequence::unwrap(tcp.seq, half.next) + 1 + u64::from(tcp.payload_len));
         half.timestamps = tcp.options.timestamps.is_some();
@@ -39,7 +43,8 @@ impl Connection {
             self.halves[from].scale_known = self.syn.is_some() || !scales;
             if self.syn_ack_at == NEVER {
                 self.take_first_answer(tcp, client, now);
-            } else {
+            } else if self.established == NEVER && self.syn_at < self.syn_ack_at {
+                // It answers no other SYN. After the client's ACK the server may only be waiting for data (`TCP_DEFER_ACCEPT`), which nobody pays for.
                 facts.take(self.syn_timeout(self.syn_ack_at, from, number, now));
             }
             self.syn_ack_at = now;
@@ -47,7 +52,8 @@ impl Connection {
             if self.syn_at != NEVER {
                 let trouble = self.halves[from].trouble.get_or_insert_default();
                 trouble.syn.sent_again(tcp.options.timestamps.map(|stamps| stamps.0));
-                if self.syn_ack_at == NEVER {
+                trouble.syn.was_answered |= self.syn_ack_at != NEVER;
+                if self.established == NEVER {
                     facts.take(self.syn_timeout(self.syn_at, from, number, now));
                 }
             }
@@ -78,12 +84,17 @@ impl Connection {
     }
 
     /// The handshake is over with the client's first segment after the SYN-ACK.
-    pub(crate) fn finish_handshake(&mut self, number: u64, now: i64, facts: &mut impl Facts) {
+    pub(crate) fn finish_handshake(&mut self, number: u64, tcp: &Tcp, now: i64, facts: &mut impl Facts) {
         self.established = now;
         let client = self.client().unwrap_or(0);
-        let server = &mut self.halves[1 - client];
-        server.rtt = now - self.syn_ack_at;
-        server.part = server.part.min(server.rtt);
+        let half = &self.halves[client];
+        // What comes behind a hole is not the client's first word: that was lost, and how far the client is not known yet.
+        let is_first = !half.started || sequence::unwrap(tcp.seq, half.next) <= half.next;
+        if is_first {
+            let server = &mut self.halves[1 - client];
+            server.rtt = now - self.syn_ack_at;
+            server.part = server.part.min(server.rtt);
+        }
         if self.syn_at != NEVER {
             let packets = [self.syn_number(number), number, number];
             facts.take(Fact::Wait(Wait::new(Cause::Handshake, client, (self.syn_at, now), packets)));

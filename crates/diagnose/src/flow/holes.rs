@@ -18,6 +18,8 @@ struct Hole {
 pub(crate) struct Opened {
     pub(crate) at: i64,
     pub(crate) stamp: Option<u32>,
+    /// The receiver had told of the hole before: it is older than that.
+    pub(crate) is_old: bool,
 }
 
 /// What a segment brought of missing bytes.
@@ -75,6 +77,16 @@ impl Holes {
         index + 1
     }
 
+    /// What opened the first hole, if that begins before `ack`.
+    pub(crate) fn reached(&self, ack: u64) -> Option<Opened> {
+        self.0.first().filter(|hole| hole.from < ack).map(|hole| hole.opened)
+    }
+
+    /// Nobody will fill them any more.
+    pub(crate) fn forget(&mut self) {
+        self.0.clear();
+    }
+
     /// Since when there has been a hole, ns.
     #[inline]
     pub(crate) fn since(&self) -> Option<i64> {
@@ -97,7 +109,7 @@ mod tests {
 
     use super::*;
 
-    const OPENED: Opened = Opened { at: 7, stamp: None };
+    const OPENED: Opened = Opened { at: 7, stamp: None, is_old: false };
 
     fn holes(ranges: &[(u64, u64)]) -> Holes {
         let mut holes = Holes::default();

@@ -44,7 +44,8 @@ impl Idents {
     pub(crate) fn take(&mut self, id: Option<u16>, single: bool, since: i64) {
         self.is_late = false;
         let Some(id) = id else { return };
-        self.note(id);
+        self.repeats = id == self.last;
+        self.last = id;
         // No number at all (RFC 6864 section 4.1), unless a counter has come around.
         if id == 0 && self.proof == 0 {
             return;
@@ -71,11 +72,9 @@ impl Idents {
         self.next = id.wrapping_add(1);
     }
 
-    /// Takes the identification of a packet of whatever kind.
-    #[inline]
-    pub(crate) fn note(&mut self, id: u16) {
-        self.repeats = id == self.last;
-        self.last = id;
+    /// Whether the last packet had this number, and no other had.
+    pub(crate) fn is_last(&self, id: u16) -> bool {
+        id == self.last && self.are_told_apart(id)
     }
 
     /// Whether no two packets of this direction have this number: it is one, and packets do not all have the same.

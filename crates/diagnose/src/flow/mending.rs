@@ -2,10 +2,10 @@
 
 use tcpwhy_wire::Tcp;
 
-use super::connection::{Connection, RELEASE_TOLERANCE};
+use super::connection::{Connection, JITTER_SHARE, RELEASE_TOLERANCE};
 use super::fact::{Cause, End, Fact, Facts, Wait};
-use super::half::{Acked, NEVER};
-use super::release::ack_held;
+use super::half::{Acked, NEVER, UNKNOWN};
+use super::release::{ack_held, fastest_reaction};
 use super::repair::SHORTEST_TIMER;
 use super::sequence;
 use super::trouble::{Trouble, duplicate_sack};
@@ -16,6 +16,10 @@ const SPACING_PROOF: u8 = 3;
 /// Segments behind a hole that duplicate ACKs may have told of and that are not there: a small one at the end of a
 /// message, and one that came twice.
 const UNSURE_BEYOND: u16 = 2;
+
+/// A copy that was not needed draws its ACK within this many times what the ACK of the original took: it was sent while
+/// that was on its way, perhaps behind more in the same queue.
+const ECHO_TIMES: i64 = 2;
 
 /// The round of a repair that is going on: what was sent again since the ACK moved last.
 #[derive(Clone, Copy, Debug)]
@@ -72,13 +76,18 @@ impl Connection {
         acked: Acked,
         facts: &mut impl Facts,
     ) {
+        let is_bare = tcp.payload_len == 0 && tcp.options.sack.as_slice().is_empty();
+        let is_echo = acked.bytes == 0 && is_bare && self.is_echo(end, now);
         let half = &mut self.halves[end];
         let (ack, dup_acks, is_repairing) = (half.acked, half.dup_acks, half.is_repairing());
         let Some(trouble) = half.trouble.as_deref_mut() else { return };
         let heard = std::mem::replace(&mut trouble.heard_at, now);
         trouble.take_sack(tcp, ack);
         if trouble.is_needless(tcp, ack) {
+            trouble.copies = trouble.copies.saturating_sub(1);
             self.publish_needless(end, number, now, facts);
+        } else if is_echo {
+            self.take_echo(end, number, now, facts);
         } else if acked.bytes == 0 {
             trouble.take_duplicate(dup_acks, now);
         } else if !is_repairing {
@@ -90,18 +99,62 @@ impl Connection {
         }
     }
 
+    /// Something leaves `end`: if it had been waiting for an ACK that came late during a repair, which it had if it leaves as
+    /// soon as that can have reached it, that ACK has cost something.
+    pub(crate) fn publish_late_ack(&mut self, end: End, now: i64, facts: &mut impl Facts) {
+        let round_trip = self.base_round_trip().unwrap_or(0);
+        let Some(trouble) = self.halves[end].trouble.as_deref_mut() else { return };
+        let Some(wait) = trouble.late_ack.take() else { return };
+        if now - wait.until <= round_trip + round_trip / JITTER_SHARE + RELEASE_TOLERANCE {
+            facts.take(Fact::Wait(wait));
+        }
+    }
+
+    /// Whether an ACK that moved nothing can only be the receiver's answer to a segment that came twice: what is on its way
+    /// is a single segment at most, so that nothing can have arrived behind a hole.
+    fn is_echo(&self, end: End, now: i64) -> bool {
+        let half = &self.halves[end];
+        let Some(trouble) = half.trouble.as_deref().filter(|trouble| trouble.copies > 0) else {
+            return false;
+        };
+        // A copy takes no longer than what was ACKed after it.
+        let began = if trouble.quiet_since == NEVER { trouble.recover_from } else { trouble.quiet_since };
+        let is_in_time = now - trouble.repaired_at <= (trouble.recovered_at - began).saturating_mul(ECHO_TIMES);
+        let is_window_update = half.freed_at == now;
+        let is_alone = half.in_flight() <= u64::from(half.sent_len);
+        is_in_time && is_alone && !is_window_update && !half.is_repairing() && !self.was_probe()
+    }
+
+    /// Such an answer has come, in packet `number`.
+    fn take_echo(&mut self, end: End, number: u64, now: i64, facts: &mut impl Facts) {
+        let half = &mut self.halves[end];
+        half.dup_acks = 0;
+        let Some(trouble) = half.trouble.as_deref_mut() else { return };
+        trouble.copies -= 1;
+        if trouble.needless < trouble.retransmitted {
+            self.publish_needless(end, number, now, facts);
+        }
+    }
+
     /// Takes note if the ACK that moves first after a retransmission echoes an older timestamp than that one's: the
     /// original had arrived (the Eifel detection algorithm, RFC 3522 section 3.2). Or if it says so itself.
     fn recognise_original(&mut self, tcp: &Tcp, end: End, number: u64, now: i64, facts: &mut impl Facts) {
-        let Some(trouble) = self.halves[end].trouble.as_deref_mut() else { return };
-        let stamp = trouble.again_stamp.take();
+        let half = &mut self.halves[end];
+        let (acked, part) = (half.acked, half.part);
+        let Some(trouble) = half.trouble.as_deref_mut() else { return };
         trouble.was_needless |= duplicate_sack(tcp).is_some();
+        if acked <= trouble.again.0 {
+            // It tells of what had been sent before.
+            return;
+        }
+        let stamp = trouble.again_stamp.take();
         let by_timer = trouble.quiet_since != NEVER;
-        if let (Some(stamp), Some((_, echo))) = (stamp, tcp.options.timestamps)
-            && by_timer
-            && !trouble.was_needless
-            && (echo.wrapping_sub(stamp) as i32) < 0
-        {
+        let is_older = |(stamp, echo): (u32, u32)| (echo.wrapping_sub(stamp) as i32) < 0;
+        let echoes_older = stamp.zip(tcp.options.timestamps.map(|stamps| stamps.1)).is_some_and(is_older);
+        // No ACK comes sooner than the path allows: it is of the original, if nothing but this was sent again.
+        let sooner = part != UNKNOWN && now - trouble.quiet_until < fastest_reaction(part);
+        let is_too_soon = sooner && trouble.copies <= 1;
+        if by_timer && !trouble.was_needless && (echoes_older || is_too_soon) {
             trouble.was_needless = true;
             trouble.forestalled = trouble.forestalled.saturating_add(1);
             self.publish_needless(end, number, now, facts);
@@ -131,7 +184,7 @@ impl Connection {
         if is_late {
             let times = [round.sent_at, now, now];
             let cause = Cause::LateRepairAck;
-            facts.take(Fact::Wait(Wait { cause, end, from: due, until: now, packets, times }));
+            trouble.late_ack = Some(Wait { cause, end, from: due, until: now, packets, times });
         }
         let until = if is_late { due } else { now };
         if round.sent == 1 && round.rounds > 0 && until > round.since {
@@ -146,7 +199,7 @@ impl Connection {
         let half = &self.halves[end];
         let (freed_at, freed_number) = (half.freed_at.clamp(self.first, now), half.freed_number);
         let quiet_since = self.quiet_since(end, false);
-        let by_timer = self.is_by_timer(end, now, quiet_since, false);
+        let by_timer = self.is_by_timer(end, now, quiet_since, self.base_round_trip().is_none());
         let Some(trouble) = self.halves[end].trouble.as_deref_mut() else { return };
         trouble.forestalled = trouble.forestalled.saturating_add(1);
         trouble.needless = trouble.needless.saturating_add(1);

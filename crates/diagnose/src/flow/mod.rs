@@ -23,6 +23,7 @@ pub(crate) mod rhythm;
 pub(crate) mod sending;
 mod sequence;
 pub mod series;
+pub(crate) mod shut;
 mod spacing;
 mod stop;
 pub(crate) mod table;

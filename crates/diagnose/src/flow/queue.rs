@@ -81,7 +81,8 @@ impl Connection {
         let full = u64::from(half.full_size());
         // The receiver ACKs two full segments at once (RFC 1122 section 4.2.3.2), unless its program does not read.
         let is_prompt = was_in_flight >= 2 * full && (half.in_flight() > 0 || bytes >= 2 * full);
-        if !is_prompt || half.freed_without_reading() || half.is_repairing() {
+        // The ACK of what lies behind a hole waits for the hole.
+        if !is_prompt || half.freed_without_reading() || half.is_repairing() || half.has_hole() {
             return;
         }
         let queued = half.rtt - half.part_or_zero();

@@ -25,6 +25,8 @@ pub(crate) const PROMPT_PROOF: u16 = 3;
 pub(crate) const ACK_HELD: i64 = 20_000_000;
 /// …unless the path's own round trip is so long that this share of it is still jitter.
 const ACK_HELD_SHARE: i64 = 2;
+/// ACKs that come within this share of a round trip, 1 in so many, come at once.
+const AT_ONCE_SHARE: i64 = 8;
 /// No receiver holds an ACK for longer (RFC 1122 section 4.2.3.2). ns.
 const LONGEST_ACK_DELAY: i64 = 500_000_000;
 /// The shortest retransmission timeout beyond the round trip, which is what a cork's timer waits (Linux
@@ -63,7 +65,7 @@ pub(super) const LATE_MACHINE: i64 = 5_000_000;
 const LATEST_ACK: i64 = 200_000_000;
 /// …but one that comes by itself may be a delayed ACK of any stack, of which this is the latest (RFC 1122 section
 /// 4.2.3.2). ns.
-const LATEST_PURE_ACK: i64 = 500_000_000;
+pub(crate) const LATEST_PURE_ACK: i64 = 500_000_000;
 
 impl Connection {
     /// Whether what left `end` now was freed by an ACK: one passed late enough to be the last it reacted to,
@@ -99,6 +101,9 @@ impl Connection {
         if self.halves[from].is_repairing() {
             return false;
         }
+        if self.was_shut_out(from, now, number, len, facts) {
+            return false;
+        }
         if self.halves[from].idents.missing > 0
             && let Some(wait) = self.unseen_timeout(from, now, number)
         {
@@ -124,7 +129,7 @@ impl Connection {
             return false;
         }
         let half = &self.halves[from];
-        let no_room = half.scale_known && self.known_room(from) < u64::from(len.min(half.full_size()));
+        let no_room = half.scale_known && self.known_room(from, now) < u64::from(len.min(half.full_size()));
         let is_repairs = !half.zero_window && (!no_room || self.is_beyond_path(now - half.sent_at));
         if freed && half.has_just_recovered() && is_repairs {
             // Until the ACK that ended a repair, the repair was the wait; what lay behind the hole filled the window.
@@ -242,6 +247,8 @@ impl Connection {
         let is_near = reaction <= RELEASE_TOLERANCE || reaction >= fastest_reaction(part);
         self.present(end).is_none()
             && self.follows_small(end, now)
+            // A program that answers takes some time, too.
+            && self.halves[1 - end].sent_at < half.small.sent_at
             && acked_at - half.small.sent_at >= ACK_HELD
             && is_near
             && reaction <= self.reaction_limit(end)
@@ -268,12 +275,21 @@ impl Connection {
     /// Room in the window as the sender knew it when it fell silent, bytes. Where the capture is far from the
     /// sender, ACKs pass the capture point before the sender can have seen them, so the edge of the burst's
     /// beginning counts.
-    fn known_room(&self, end: End) -> u64 {
+    fn known_room(&self, end: End, now: i64) -> u64 {
         let half = &self.halves[end];
         match self.is_near(end) {
-            true => u64::from(half.room_at_stop),
+            true if self.has_just_been_freed(end, now) => u64::from(half.room_at_stop),
+            true => half.edge_before.saturating_sub(half.next),
             false => half.known_edge.saturating_sub(half.next),
         }
+    }
+
+    /// Whether the first ACK since `end` sent last came just now, and no slow start would have stopped it besides: a host may be
+    /// handed several ACKs at once.
+    fn has_just_been_freed(&self, end: End, now: i64) -> bool {
+        let Some(flights) = self.sending(end).map(|sending| &sending.flights) else { return false };
+        let most = self.base_round_trip().map_or(0, |base| RELEASE_TOLERANCE.min(base / AT_ONCE_SHARE));
+        flights.is_steady() && flights.acked_at > self.halves[end].sent_at && now - flights.acked_at <= most
     }
 
     pub(crate) fn wait(&self, cause: Cause, end: End, from: i64, until: i64, number: u64) -> Wait {
@@ -307,7 +323,7 @@ impl Connection {
 
     /// Whether a wait of so many ns is longer than a round trip, which is what any full window takes to open again,
     /// also one that was full to the last byte.
-    fn is_beyond_path(&self, waited: i64) -> bool {
+    pub(crate) fn is_beyond_path(&self, waited: i64) -> bool {
         self.base_round_trip().is_none_or(|base| waited > base + base / JITTER_SHARE + RELEASE_TOLERANCE)
     }
 

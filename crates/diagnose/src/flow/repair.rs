@@ -6,8 +6,9 @@ use super::connection::{Connection, RELEASE_TOLERANCE};
 use super::fact::{Cause, End, Fact, Facts, Wait};
 use super::half::{Half, NEVER};
 use super::holes::Opened;
+use super::release::LATEST_PURE_ACK;
 use super::sequence;
-use super::trouble::Tail;
+use super::trouble::{Tail, Trouble};
 
 /// Silence before a retransmission that only a timer explains: Linux's shortest RTO is 200 ms
 /// (`TCP_RTO_MIN`), RFC 6298 section 2.4 says 1 s; less a quarter for the coarse clocks of old stacks. ns.
@@ -42,10 +43,19 @@ impl Connection {
         now: i64,
         facts: &mut impl Facts,
     ) {
+        if self.is_pressed_again(from, end) {
+            return self.note_window_probe(from);
+        }
         let half = &mut self.halves[from];
         let filled = half.fill_holes(seq, end);
         let is_late = half.idents.is_late;
         if is_late || filled.is_some_and(|filled| self.was_overtaken(from, filled.opened, stamp, now)) {
+            return;
+        }
+        let quiet_since = self.quiet_since(from, filled.is_some());
+        let is_uncalled = filled.is_none() && self.is_uncalled(from, seq);
+        if is_uncalled && now - quiet_since < self.soonest_repair() {
+            // Nothing can have called for it yet: cut anew, after a router has told of a smaller MTU, or recorded twice.
             return;
         }
         let half = &mut self.halves[from];
@@ -55,8 +65,8 @@ impl Connection {
             return self.note_sent_twice(from, number, now, facts);
         }
         half.spoil_sample();
-        let quiet_since = self.quiet_since(from, filled.is_some());
-        let by_timer = self.is_by_timer(from, now, quiet_since, filled.is_some());
+        let is_called = filled.is_some() || !is_uncalled && self.base_round_trip().is_none();
+        let by_timer = self.is_by_timer(from, now, quiet_since, is_called);
         let tail = self.tail((seq, end), from, now - quiet_since);
         if by_timer {
             self.settle_silence(from, facts);
@@ -88,6 +98,7 @@ impl Connection {
             }
             (trouble.quiet_until, trouble.quiet_end) = (now, number);
         }
+        trouble.copies = trouble.copies.saturating_add(1);
         trouble.rounds.sent(end, number, now, by_timer);
         trouble.again = (trouble.again.0.min(seq), trouble.again.1.max(end));
         (trouble.repaired_at, trouble.repaired_number) = (now, number);
@@ -98,6 +109,9 @@ impl Connection {
     /// both are of one tick, or there are none, it comes sooner than a retransmission can: that takes a round trip,
     /// for the sender to hear of the hole and for its answer.
     fn was_overtaken(&self, from: End, opened: Opened, stamp: Option<u32>, now: i64) -> bool {
+        if opened.is_old {
+            return false;
+        }
         let later = opened.stamp.zip(stamp).map_or(0, |(before, own)| own.wrapping_sub(before) as i32);
         let soonest = REORDERING.max(self.clocked_gap(from)).max(self.base_round_trip().unwrap_or(0));
         later < 0 || later == 0 && now - opened.at < soonest
@@ -148,14 +162,30 @@ impl Connection {
 
     /// Whether a timer set off the retransmission that passes now: nothing came for longer than a retransmission
     /// that answers an ACK can take.
-    pub(crate) fn is_by_timer(&self, from: End, now: i64, quiet_since: i64, fills_hole: bool) -> bool {
+    pub(crate) fn is_by_timer(&self, from: End, now: i64, quiet_since: i64, may_be_called: bool) -> bool {
         let half = &self.halves[from];
         let silence = now - quiet_since;
         let reaction = self.reaction_most(from);
         // A sender that paces what it sends again is silent for a part of a round trip.
-        let shortest = |base| (REACTIONS_OF_SILENCE * reaction).max(REORDERING).max(base);
-        let sure = self.base_round_trip().filter(|_| half.dup_acks == 0 && !fills_hole);
-        silence >= TIMER_SILENCE + reaction || sure.is_some_and(|base| silence >= shortest(base))
+        let shortest = (REACTIONS_OF_SILENCE * reaction).max(self.soonest_repair());
+        let is_sure = half.dup_acks == 0 && !may_be_called;
+        silence >= TIMER_SILENCE + reaction || is_sure && silence >= shortest
+    }
+
+    /// Nothing is sent again sooner after the last packet unless that called for it: an answer takes a round trip, and a
+    /// timer is longer. ns.
+    fn soonest_repair(&self) -> i64 {
+        self.base_round_trip().unwrap_or(0).max(REORDERING)
+    }
+
+    /// Whether no ACK can have called for the retransmission of what `from` sent from `seq` on: since the burst in which that
+    /// left, none has come that moved anything or told of a hole.
+    fn is_uncalled(&self, from: End, seq: u64) -> bool {
+        let half = &self.halves[from];
+        let is_of_burst = (seq as u32).wrapping_sub(self.burst_from[from]) as i32 >= 0;
+        let is_told = half.trouble.as_ref().is_some_and(|trouble| trouble.is_told_beyond(half.acked));
+        let is_quiet = half.dup_acks == 0 && !is_told && half.freed_first == NEVER;
+        is_of_burst && is_quiet && !half.is_repairing() && seq >= half.acked
     }
 
     /// Whether new data of `end` that passes now is the retransmission of something that was lost before it came
@@ -229,6 +259,8 @@ impl Connection {
         let was_probe = by_timer && (repair.was_needless || (!prompt && half.had_no_room()));
         if !was_probe {
             self.publish_repair(end, number, now, facts);
+        } else if repair.was_needless {
+            self.publish_unanswered(end, number, now, facts);
         }
         // After a probe the wait goes on: what was sent again had not been lost, the receiver had only not
         // ACKed it, or had no room.
@@ -243,16 +275,31 @@ impl Connection {
         }
     }
 
+    /// Books the time for which data was on its way and not ACKed, although it had arrived: it was sent again meanwhile. What
+    /// the path does not explain of that, nothing does.
+    fn publish_unanswered(&self, end: End, number: u64, now: i64, facts: &mut impl Facts) {
+        let half = &self.halves[end];
+        let Some(repair) = half.repair() else { return };
+        let from = (repair.quiet_since + half.part_or_zero()).min(now);
+        let packets = [repair.quiet_number, repair.quiet_end, number];
+        facts.take(Fact::Wait(Wait::new(Cause::Unanswered, end, (from, now), packets)));
+    }
+
     /// Books a repair: a timer's silence, if there was one, and the time until all was ACKed.
     fn publish_repair(&mut self, end: End, number: u64, now: i64, facts: &mut impl Facts) {
         self.publish_silence(end, facts);
         let Some(repair) = self.halves[end].repair() else { return };
         let packets = [repair.recover_number, number, number];
-        facts.take(Fact::Wait(Wait::new(Cause::Recovery, end, (repair.recover_from, now), packets)));
+        let (from, is_timed, is_tail) = (repair.recover_from, repair.is_timed, repair.tail.is_some());
+        if from < now {
+            let cause = if is_timed { Cause::AfterTimer } else { Cause::Recovery };
+            facts.take(Fact::Wait(Wait::new(cause, end, (from, now), packets)));
+        }
         // The journey of what was sent again, and of its ACK, would have been made anyhow.
         let rest = now - self.base_round_trip().unwrap_or(0);
-        if repair.tail.is_some() && rest > repair.recover_from + RELEASE_TOLERANCE {
-            facts.take(Fact::Wait(Wait::new(Cause::TailRepair, end, (repair.recover_from, rest), packets)));
+        if is_timed && rest > from + RELEASE_TOLERANCE {
+            let cause = if is_tail { Cause::TailRepair } else { Cause::TimerRepair };
+            facts.take(Fact::Wait(Wait::new(cause, end, (from, rest), packets)));
         }
     }
 
@@ -283,7 +330,10 @@ impl Connection {
         let since = repair.recover_from;
         if since < repair.quiet_since {
             let packets = [repair.recover_number, repair.quiet_number, repair.quiet_number];
-            facts.take(Fact::Wait(Wait::new(Cause::Recovery, end, (since, repair.quiet_since), packets)));
+            let span = (since, repair.quiet_since);
+            let causes: &[Cause] =
+                if repair.is_timed { &[Cause::AfterTimer, Cause::TimerRepair] } else { &[Cause::Recovery] };
+            causes.iter().for_each(|cause| facts.take(Fact::Wait(Wait::new(*cause, end, span, packets))));
         }
         let packets = [repair.quiet_number, repair.quiet_end, repair.quiet_end];
         let (from, until) = (repair.quiet_since, repair.quiet_until);
@@ -291,6 +341,10 @@ impl Connection {
         facts.take(Fact::Wait(Wait::new(cause, end, (from, until), packets)));
         repair.count_tail();
         repair.recover_from = until;
+        // A probe whose answer tells of more than the tail has no more to do with what follows: ACKs repair that.
+        // One with new data has sent nothing again: the tail comes behind it.
+        let is_tail_again = repair.tail == Some(Tail::Probe) && repair.quiet_end != repair.probe_number;
+        repair.is_timed |= !is_tail_again || repair.repaired_number <= repair.quiet_end;
     }
 
     /// Books a repair that the capture's end cuts off. What was never mended may have been more than a tail.
@@ -302,6 +356,101 @@ impl Connection {
             trouble.tail = None;
             let number = trouble.repaired_number;
             self.publish_repair(end, number, now, facts);
+        }
+    }
+
+    /// Books a repair that a RST cuts off, of which nothing was heard for as long as a timer takes, or of which nothing was
+    /// seen: bytes are missing, and nobody has sent them again.
+    pub(crate) fn publish_cut_off(&mut self, end: End, now: i64, facts: &mut impl Facts) {
+        let half = &self.halves[end];
+        let (acked, dup_acks) = (half.acked, half.dup_acks);
+        let latest_ack = LATEST_PURE_ACK + self.reaction_most(end);
+        let hole = half.trouble.as_deref().and_then(|trouble| {
+            let is_told = dup_acks > 0 || trouble.is_told_beyond(acked);
+            trouble.holes.since().filter(|opened| is_told || now - opened >= latest_ack)
+        });
+        let is_silent = now - self.previous >= TIMER_SILENCE + self.reaction_most(end);
+        if half.is_repairing() && is_silent {
+            self.extend_silence(end, now, facts);
+        } else if let Some(opened) = hole.filter(|_| is_silent) {
+            self.publish_unseen_silence(end, (opened, now), half.freed_number, facts);
+        }
+        self.publish_open_repair(end, now, facts);
+        if let Some(trouble) = &mut self.halves[end].trouble {
+            (trouble.recover, trouble.probed) = (0, 0);
+            trouble.holes.forget();
+        }
+    }
+
+    /// The present repair's timer has been running since the last packet.
+    fn extend_silence(&mut self, end: End, now: i64, facts: &mut impl Facts) {
+        let (previous, freed_at) = (self.previous, self.halves[end].freed_at);
+        let goes_on = |trouble: &Trouble| trouble.quiet_since != NEVER && freed_at <= trouble.quiet_until;
+        if !self.halves[end].repair().is_some_and(goes_on) {
+            self.settle_silence(end, facts);
+            let Some(trouble) = self.halves[end].trouble.as_deref_mut() else { return };
+            (trouble.quiet_since, trouble.quiet_number) = (previous, trouble.repaired_number);
+            trouble.quiet_end = trouble.repaired_number;
+        }
+        if let Some(trouble) = &mut self.halves[end].trouble {
+            trouble.quiet_until = now;
+        }
+    }
+
+    /// An ACK moves into a hole that opened at a certain time, though nothing was seen to fill it: the capture lacks that
+    /// packet. If the receiver had told of the hole, or left it open for longer than it may delay an ACK, and nothing had
+    /// come for as long as a timer takes, a timer has sent it.
+    pub(crate) fn note_unseen_repair(
+        &mut self,
+        end: End,
+        (opened, is_told): (i64, bool),
+        number: u64,
+        now: i64,
+        facts: &mut impl Facts,
+    ) {
+        let least = if is_told { TIMER_SILENCE } else { LATEST_PURE_ACK };
+        if self.halves[end].freed_at != now || now - self.previous < least + self.reaction_most(end) {
+            return;
+        }
+        if self.halves[end].is_repairing() {
+            return self.extend_silence(end, now, facts);
+        }
+        self.publish_unseen_silence(end, (opened, now), number, facts);
+        if let Some(trouble) = &mut self.halves[end].trouble {
+            trouble.recovered_at = now;
+        }
+    }
+
+    /// Books a timer's silence, from the last packet on, and before it the time since the loss was known.
+    fn publish_unseen_silence(
+        &mut self,
+        end: End,
+        (opened, now): (i64, i64),
+        number: u64,
+        facts: &mut impl Facts,
+    ) {
+        let (half, previous) = (&self.halves[end], self.previous);
+        let packets = [half.sent_number, number, number];
+        let recovered_at = half.trouble.as_ref().map_or(NEVER, |trouble| trouble.recovered_at);
+        let since = opened.max(recovered_at);
+        if since < previous {
+            facts.take(Fact::Wait(Wait::new(Cause::Recovery, end, (since, previous), packets)));
+        }
+        facts.take(Fact::Wait(Wait::new(Cause::Timeout, end, (previous, now), packets)));
+        if let Some(trouble) = &mut self.halves[end].trouble {
+            trouble.unseen_repairs = trouble.unseen_repairs.saturating_add(1);
+        }
+    }
+
+    /// Identifications that are missing show something of the next data of `from` only as long as no data but needless copies
+    /// has passed. What the other side asks meanwhile begins anew.
+    pub(crate) fn forget_missing(&mut self, tcp: &Tcp, from: End) {
+        self.halves[1 - from].idents.missing = 0;
+        let was_probe = self.was_probe();
+        let half = &mut self.halves[from];
+        let end = sequence::unwrap(tcp.seq, half.next) + u64::from(tcp.payload_len);
+        if was_probe || tcp.payload_len == 0 || end > half.acked {
+            half.idents.missing = 0;
         }
     }
 }

@@ -46,6 +46,11 @@ pub(crate) struct Rhythm {
     /// after them had not.
     least_period: i64,
     most_period: i64,
+    /// The last gap, and whether it was longer than the one before by half or more, ns; 0 once that is counted.
+    gap: i64,
+    long_gap: i64,
+    /// Messages behind such a gap with which another one came at once: what was due before came late, with the next.
+    pub(crate) caught_up: u32,
     /// Whether the message that leaves now had been held, and whether the one before it had.
     is_held: bool,
     was_held: bool,
@@ -127,6 +132,13 @@ impl Rhythm {
         self.due = (i64::MIN / 2, i64::MAX / 2);
     }
 
+    /// Another message comes right behind the last one.
+    #[inline]
+    pub(crate) fn joined(&mut self) {
+        self.caught_up = self.caught_up.saturating_add(u32::from(self.long_gap > 0));
+        self.long_gap = 0;
+    }
+
     /// Whether what is held are pieces of messages and not a stream's updates: pieces take turns, the first leaves
     /// at once and the rest is held, while a stream goes out on one ACK after the other, or is rarely held at all.
     pub(crate) fn is_in_pieces(&self) -> bool {
@@ -171,6 +183,8 @@ impl Rhythm {
         if gap > self.gaps.max() {
             (self.latest_number, self.latest_at) = (number, time);
         }
+        self.long_gap = if gap / 3 >= self.gap / 2 { gap } else { 0 };
+        self.gap = gap;
         self.gaps.add(gap);
         self.last = time;
     }

@@ -148,7 +148,8 @@ impl Connection {
     pub(crate) fn note_return(&mut self, end: End, now: i64, gap: i64, acked: Acked) {
         let half = &self.halves[end];
         let full = u64::from(half.full_size());
-        let is_prompt = half.in_flight() > 0 || (acked.bytes >= 2 * full && now - gap > half.sent_at);
+        // A tail that is on its way may have left only when the ACK before came: the receiver has not got it yet.
+        let is_prompt = half.in_flight() >= full || (acked.bytes >= 2 * full && now - gap > half.sent_at);
         // What was sent only when that one came takes a round trip; what was on its way queued for as long.
         let queued = half.rtt - half.part_or_zero();
         let was_on_its_way = gap < half.part_or_zero() / 2 || gap <= queued + queued / SPREAD;

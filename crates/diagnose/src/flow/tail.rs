@@ -3,7 +3,7 @@
 //! A full congestion window looks much the same. It opens with the first ACK, though, and what was on its way at once
 //! before fits it again; the algorithm waits for the ACK of everything.
 
-use super::connection::{Connection, PROMPT, RELEASE_TOLERANCE};
+use super::connection::{Connection, PROMPT};
 use super::fact::End;
 
 /// Tails that followed the ACK of everything although something before could have released them, from which on those
@@ -61,7 +61,7 @@ impl Connection {
         let left = u64::from((half.next as u32).wrapping_sub(self.sent_acked[end]));
         let full = u64::from(half.full_size());
         let room = left + 2 * full;
-        let reaction = if self.is_near(end) { PROMPT } else { self.reaction_part(end) + RELEASE_TOLERANCE };
+        let reaction = if self.is_near(end) { PROMPT } else { self.reaction_most(end) };
         let first_was_not_enough = now - half.freed_first > reaction && half.freed_first < half.freed_at;
         let out = left.max(u64::from((half.next as u32).wrapping_sub(self.burst_from[end])));
         let was_larger = |out: u64| out >= room;

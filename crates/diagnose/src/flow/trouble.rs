@@ -2,6 +2,7 @@
 
 use tcpwhy_wire::Tcp;
 
+use super::fact::Wait;
 use super::half::NEVER;
 use super::holes::Holes;
 use super::mending::Rounds;
@@ -45,12 +46,23 @@ pub(crate) struct Trouble {
     pub(crate) tail: Option<Tail>,
     /// Tails that were lost, by what repaired them.
     pub(crate) tails: [u16; 3],
+    /// A retransmission timer has expired in the present repair.
+    pub(crate) is_timed: bool,
+    /// The receiver's window, while it lets nothing through.
+    pub(crate) shut: Shut,
+    /// An ACK of the last repair that came late, until something leaves that had been waiting for it.
+    pub(crate) late_ack: Option<Wait>,
+    /// Retransmissions of the present repair, or of the last one: each that was not needed draws a duplicate ACK of its
+    /// own (RFC 5681 section 4.2), which may come when the repair is over.
+    pub(crate) copies: u16,
     /// How the present repair goes.
     pub(crate) rounds: Rounds,
     /// Bytes the capture has not shown yet.
     pub(crate) holes: Holes,
     /// Bytes that were ACKed and never captured.
     pub(crate) unseen: u64,
+    /// Bytes that were missed before an ACK of captured data had come: they may have been sent before the capture began.
+    pub(crate) early: u64,
     /// The present run of duplicate ACKs: since when; and the last ACK of any kind.
     pub(crate) dup_since: i64,
     pub(crate) heard_at: i64,
@@ -66,6 +78,8 @@ pub(crate) struct Trouble {
     pub(crate) retransmitted: u32,
     /// Those that had arrived before.
     pub(crate) needless: u32,
+    /// Repairs that the capture does not show: bytes that were missing for as long as a timer takes.
+    pub(crate) unseen_repairs: u16,
     /// Those of them that are counted and whose D-SACK may still come.
     pub(crate) forestalled: u32,
     /// The first ACK of bytes that the capture never showed: which packet, and when; 0 where there is none.
@@ -73,6 +87,24 @@ pub(crate) struct Trouble {
     pub(crate) gap_at: i64,
     /// The SYN that was sent again.
     pub(crate) syn: Syn,
+}
+
+/// A window that lets nothing through. Times are ns.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shut {
+    /// When the receiver first said that it was zero, since data left last; `NEVER` where it has not. And in which packet.
+    pub(crate) at: i64,
+    pub(crate) number: u64,
+    /// Probes of it (RFC 9293 section 3.8.6.1): its sender has something to send.
+    pub(crate) probes: u16,
+    /// Up to where the sender's persist timer has filled a window smaller than a segment; 0 where it has not.
+    pub(crate) pressed: u64,
+}
+
+impl Default for Shut {
+    fn default() -> Self {
+        Self { at: NEVER, number: 0, probes: 0, pressed: 0 }
+    }
 }
 
 /// What repaired a lost tail.
@@ -95,6 +127,8 @@ pub(crate) struct Syn {
     pub(crate) echo: Option<u32>,
     /// How often it was sent again.
     pub(crate) count: u16,
+    /// An answer had passed the capture before.
+    pub(crate) was_answered: bool,
 }
 
 impl Syn {
@@ -148,9 +182,14 @@ impl Default for Trouble {
             was_needless: false,
             tail: None,
             tails: [0; 3],
+            is_timed: false,
+            shut: Shut::default(),
+            late_ack: None,
+            copies: 0,
             rounds: Rounds::default(),
             holes: Holes::default(),
             unseen: 0,
+            early: 0,
             dup_since: 0,
             heard_at: NEVER,
             spacing: 0,
@@ -159,6 +198,7 @@ impl Default for Trouble {
             sacked: 0,
             retransmitted: 0,
             needless: 0,
+            unseen_repairs: 0,
             forestalled: 0,
             gap_number: 0,
             gap_at: 0,
@@ -174,7 +214,13 @@ impl Trouble {
         (self.recover, self.recover_number) = (next, number);
         self.recover_from = if dup_acks >= DUP_ACKS { self.dup_since } else { now };
         (self.quiet_since, self.was_needless, self.tail) = (NEVER, false, None);
-        (self.rounds, self.forestalled) = (Rounds::default(), 0);
+        (self.rounds, self.forestalled, self.is_timed) = (Rounds::default(), 0, false);
+        self.copies = 0;
+    }
+
+    /// Whether the receiver has told of something beyond its last ACK, `acked`.
+    pub(crate) fn is_told_beyond(&self, acked: u64) -> bool {
+        self.sacked > acked
     }
 
     /// Everything before `ack` has arrived, says packet `number`: bytes that never passed are missing in the capture.

@@ -26,6 +26,8 @@ impl Connection {
         let gap = now - self.halves[from].sent_at;
         if gap >= MESSAGE_GAP {
             self.keep_rhythm(from, now, udp.payload_len, (gap, udp.payload_len));
+        } else if let Some(rhythm) = &mut self.halves[from].rhythm {
+            rhythm.joined();
         }
         self.halves[from].sent_at = now;
         facts.take(Fact::Settled { until: now });

@@ -68,7 +68,6 @@ impl Ledger {
     }
 
     fn speak(&mut self, end: End, time: i64, awaited: Awaited) {
-        self.timeline.pass(time);
         let slot = match awaited {
             Awaited::No => Slot::Idle,
             Awaited::Perhaps => Slot::Late,
@@ -82,7 +81,8 @@ impl Ledger {
 
     fn wait(&mut self, wait: &Wait) {
         let (slot, rank) = match wait.cause {
-            Cause::Handshake => (Slot::Handshake, Rank::Blocked),
+            // Within it, timers have the time that they took.
+            Cause::Handshake => (Slot::Handshake, Rank::Travelling),
             Cause::NagleHold => (Slot::Hold, Rank::Blocked),
             Cause::MaybeHeld if wait.end == 0 => (Slot::Maybe0, Rank::Blocked),
             Cause::MaybeHeld => (Slot::Maybe1, Rank::Blocked),
@@ -119,9 +119,6 @@ impl Ledger {
             }
         } else if wait.cause != Cause::Handshake {
             self.tallies.add(wait);
-        }
-        if rank != Rank::Flowing {
-            self.timeline.pass(wait.until);
         }
         let (from, until, whose) = (wait.from, wait.until, wait.end as u8);
         self.timeline.claim(Claim { from, until, slot, rank, whose });
@@ -258,7 +255,6 @@ impl Facts for Ledger {
                 *count = count.saturating_add(1);
                 *total += (until - from - by_length) as f32;
                 let (slot, whose) = (Slot::Travel0, end as u8);
-                self.timeline.pass(from);
                 self.timeline.claim(Claim { from, until, slot, rank: Rank::Travelling, whose });
             }
             Fact::Spoke { end, time, awaited } => self.speak(end, time, awaited),

@@ -20,9 +20,7 @@ pub(crate) enum Slot {
     Travel1,
     /// Travel before what nobody waited for.
     TravelIdle,
-    Queueing,
     Hold,
-    DelayedAck,
     Cwnd,
     Rwnd,
     Recovery,
@@ -36,6 +34,8 @@ pub(crate) enum Slot {
     Nagle,
     Cork0,
     Cork1,
+    Queueing,
+    DelayedAck,
 }
 
 impl Slot {
@@ -51,7 +51,7 @@ pub(crate) const SLOTS: usize = COMMON + RARE;
 /// Number of those that many connections have time on.
 const COMMON: usize = Slot::Unexplained as usize + 1;
 /// Number of the others.
-const RARE: usize = Slot::Cork1 as usize + 1 - COMMON;
+const RARE: usize = Slot::DelayedAck as usize + 1 - COMMON;
 
 impl Slot {
     /// Every slot.
@@ -63,9 +63,7 @@ impl Slot {
         Self::Travel0,
         Self::Travel1,
         Self::TravelIdle,
-        Self::Queueing,
         Self::Hold,
-        Self::DelayedAck,
         Self::Cwnd,
         Self::Rwnd,
         Self::Recovery,
@@ -78,6 +76,8 @@ impl Slot {
         Self::Nagle,
         Self::Cork0,
         Self::Cork1,
+        Self::Queueing,
+        Self::DelayedAck,
     ];
 
     /// Whether each stretch of it is divided between two lines in the end.
@@ -192,9 +192,6 @@ impl Booked {
 pub(crate) struct Timeline {
     /// Everything before this instant is booked.
     frontier: i64,
-    /// The latest instant known to have passed. Claims may reach beyond it (what is still travelling), bookings never: the
-    /// connection may end before.
-    present: i64,
     booked: Booked,
     claims: Claims,
     /// Keeps what is booked, where somebody asked for it.
@@ -204,8 +201,7 @@ pub(crate) struct Timeline {
 impl Timeline {
     /// A timeline that begins at `first`.
     pub(crate) fn new(first: i64) -> Self {
-        let (booked, claims) = (Booked::default(), Claims::none());
-        Self { frontier: first, present: first, booked, claims, recorder: None }
+        Self { frontier: first, booked: Booked::default(), claims: Claims::none(), recorder: None }
     }
 
     /// Keeps the intervals that are booked from now on, `most` of them as they are.
@@ -221,12 +217,6 @@ impl Timeline {
     /// ns booked on a slot.
     pub(crate) fn booked(&self, slot: Slot) -> i64 {
         self.booked.on(slot)
-    }
-
-    /// This instant has passed.
-    #[inline]
-    pub(crate) fn pass(&mut self, time: i64) {
-        self.present = self.present.max(time);
     }
 
     /// Takes a claim. What is already booked stays booked.
@@ -255,7 +245,7 @@ impl Timeline {
     #[cold]
     fn make_room(&mut self) {
         let oldest = self.claims.iter().map(|old| old.until).min().unwrap_or(self.frontier);
-        self.book_until(oldest.min(self.present));
+        self.book_until(oldest.min(self.past()));
         if self.claims.len() < CLAIMS {
             return;
         }
@@ -265,10 +255,20 @@ impl Timeline {
         self.claims.count -= 1;
     }
 
+    /// The latest instant that has passed for sure. Waits are told when they are over, and a program's silence when it speaks;
+    /// what travels or flows may be due later than the connection lives.
+    fn past(&self) -> i64 {
+        let past = self.claims.iter().map(|claim| match claim.rank {
+            Rank::Blocked | Rank::Program => claim.until,
+            Rank::Travelling => claim.from,
+            Rank::Flowing => self.frontier,
+        });
+        past.max().unwrap_or(self.frontier)
+    }
+
     /// Books everything before `until`, which has passed. Instants nobody claimed are unexplained.
     #[inline]
     pub(crate) fn book_until(&mut self, until: i64) {
-        self.pass(until);
         if self.frontier >= until || self.book_only_claim(until) {
             return;
         }
@@ -452,9 +452,10 @@ mod tests {
         ) {
             let (mut timeline, mut present) = (Timeline::new(0), 0);
             for (claim, time) in claims {
-                present = present.max(time);
-                timeline.pass(time);
-                timeline.claim(claim);
+                present = present.max(time).max(claim.from);
+                let is_over = matches!(claim.rank, Rank::Blocked | Rank::Program);
+                let until = if is_over { claim.until.min(present) } else { claim.until };
+                timeline.claim(Claim { until, ..claim });
                 prop_assert!(timeline.frontier <= present);
             }
             timeline.book_until(present);

@@ -35,7 +35,12 @@ pub(super) fn v4(rest: Rest<'_>, tunnels: Tunnels, out: &mut Packet) -> Decoded 
     if u16_at(head, 6) & OFFSET_AND_MORE_FRAGMENTS != 0 {
         return Err(Undecoded::Fragment);
     }
-    let payload = rest.limit(total_len)?.skip(header_len)?;
+    let whole = if total_len > rest.wire {
+        longer_than_frame(rest, header_len, total_len, tunnels)?
+    } else {
+        rest.limit(total_len)?
+    };
+    let payload = whole.skip(header_len)?;
     out.ip_id = Some(u16_at(head, 4));
     out.source.address = Address::v4([head[12], head[13], head[14], head[15]]);
     out.destination.address = Address::v4([head[16], head[17], head[18], head[19]]);
@@ -44,6 +49,32 @@ pub(super) fn v4(rest: Rest<'_>, tunnels: Tunnels, out: &mut Packet) -> Decoded 
         AUTHENTICATION => extensions(AUTHENTICATION, payload, tunnels, out),
         protocol => upper(protocol, payload, tunnels, out),
     }
+}
+
+/// A packet whose header counts more bytes than the frame had: a tool cut the frame and did not keep its length, or a
+/// mirror cut the packet before it put it in a tunnel. Its own length is right if the header's checksum is. Many hosts leave
+/// that zero to their network card; what is in a tunnel has passed the card.
+#[cold]
+fn longer_than_frame(
+    rest: Rest<'_>,
+    header_len: u32,
+    total_len: u32,
+    tunnels: Tunnels,
+) -> Result<Rest<'_>, Undecoded> {
+    let header = rest.bytes.get(..header_len as usize).ok_or(rest.missing(header_len))?;
+    let is_left_to_card = header[10..12] == [0, 0] && tunnels.0 == 0;
+    if is_left_to_card || has_right_checksum(header) {
+        Ok(Rest { bytes: rest.bytes, wire: total_len })
+    } else {
+        Err(Undecoded::LongerThanFrame)
+    }
+}
+
+/// RFC 1071: the sum of all words, carries added in, is all ones.
+fn has_right_checksum(header: &[u8]) -> bool {
+    let words = header.as_chunks::<2>().0.iter();
+    let sum: u32 = words.map(|word| u32::from(u16::from_be_bytes(*word))).sum();
+    (sum & 0xffff) + (sum >> 16) == 0xffff
 }
 
 /// IPv6 (RFC 8200 section 3).
@@ -56,9 +87,11 @@ pub(super) fn v6(rest: Rest<'_>, tunnels: Tunnels, out: &mut Packet) -> Decoded 
         return Err(Undecoded::Malformed);
     }
     // 0 is a jumbogram (RFC 2675 section 3), which is what BIG TCP segments look like where they are captured.
-    let payload = match u16_at(head, 4) {
+    let payload = match u32::from(u16_at(head, 4)) {
         0 => payload,
-        len => payload.limit(u32::from(len))?,
+        // Cut by a tool or a mirror, as in IPv4. There is no checksum to tell, but nothing else makes a header count more.
+        len if len > payload.wire => Rest { bytes: payload.bytes, wire: len },
+        len => payload.limit(len)?,
     };
     // A tunnel's outer header may have been IPv4's.
     out.ip_id = None;

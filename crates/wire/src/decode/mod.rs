@@ -2,8 +2,8 @@
 //!
 //! Every frame of every capture passes here, so the common case is a straight line (Ethernet, IPv4, TCP with
 //! the timestamp option), nothing is allocated, and only the headers that tcpwhy needs must have been stored:
-//! frames cut by a snapshot length are as good as whole ones. Payload lengths come from the IP header; see
-//! [`Undecoded::LongerThanFrame`] for headers that claim more than the frame carried.
+//! frames cut by a snapshot length are as good as whole ones. Payload lengths come from the IP header, also where a tool
+//! cut the frame and did not keep its length; see [`Undecoded::LongerThanFrame`] for headers that cannot be believed.
 
 mod ip;
 mod link;
@@ -11,8 +11,8 @@ mod tally;
 mod transport;
 mod tunnel;
 
-use crate::Packet;
 use crate::container::{Frame, LinkType};
+use crate::{Address, Packet, Socket, Transport, Udp};
 
 pub use tally::Tally;
 
@@ -30,9 +30,8 @@ pub enum Undecoded {
     CutShort,
     /// A header that contradicts itself: a wrong version, or a length smaller than the header's own.
     Malformed,
-    /// The IP or UDP header counts more bytes than the frame had on the wire. A tool that cut packets without
-    /// keeping their original length does this. They are left out, because a length guessed from the
-    /// frame would look like lost segments.
+    /// The IP header counts more bytes than the frame had on the wire, and its checksum is wrong; or UDP's does. They
+    /// are left out, because a length guessed from the frame would look like lost segments.
     LongerThanFrame,
     /// No way is known to read this link layer: its number.
     UnknownLink(u32),
@@ -49,7 +48,7 @@ pub fn decode(frame: &Frame<'_>, number: u64) -> Result<Packet, Undecoded> {
 #[inline]
 pub fn decode_onto(frame: &Frame<'_>, number: u64, packets: &mut Vec<Packet>) -> Result<(), Undecoded> {
     let end = packets.len();
-    packets.push(Packet::default());
+    packets.push(UNKNOWN);
     let decoded = decode_into(frame, number, &mut packets[end]);
     if decoded.is_err() {
         packets.truncate(end);
@@ -72,6 +71,18 @@ fn decode_into(frame: &Frame<'_>, number: u64, packet: &mut Packet) -> Decoded {
         link::other(frame.link, rest, packet)
     }
 }
+
+/// A packet of which nothing is known. As a constant it is copied as a block; [`Packet::default`] would be written field by
+/// field somewhere else and then copied, which waits for the writes.
+const UNKNOWN: Packet = Packet {
+    number: 0,
+    time: 0,
+    frame_len: 0,
+    ip_id: None,
+    source: Socket { address: Address(0), port: 0 },
+    destination: Socket { address: Address(0), port: 0 },
+    transport: Transport::Udp(Udp { payload_len: 0 }),
+};
 
 /// What every layer answers; the packet itself is written in place, each layer its own fields.
 type Decoded = Result<(), Undecoded>;

@@ -48,8 +48,7 @@ impl Tally {
     pub fn notes(&self) -> Vec<String> {
         let (links, protocols) = (self.links.total(), self.protocols.total());
         let unreadable = format!("tcpwhy cannot read this link layer ({})", self.links.list(link_name));
-        let longer =
-            "the headers count more bytes than the frame had; a tool cut it and did not keep its length";
+        let longer = "the headers count more bytes than the frame had, and are damaged";
         let other = format!("of other protocols left out ({}).", self.protocols.list(Protocol::name));
         [
             because(links, &unreadable),

@@ -38,9 +38,10 @@ pub(super) fn tcp(rest: Rest<'_>, out: &mut Packet) -> Decoded {
     let payload_len = rest.wire - header_len;
     if payload_len > 0
         && let Some(payload @ [_, ..]) = after.bytes.get(header_len as usize - 20..)
+        && let Some(message) = messages::recognise(payload, payload_len)
         && let Transport::Tcp(tcp) = &mut out.transport
     {
-        tcp.message = messages::recognise(payload, payload_len);
+        tcp.message = Some(message);
     }
     Ok(())
 }

@@ -13,6 +13,13 @@ const VXLAN_PORTS: [u16; 2] = [4789, 8472];
 /// GENEVE's port (RFC 8926 section 3.3).
 const GENEVE_PORT: u16 = 6081;
 
+/// GTP-U's port (3GPP TS 29.281 section 4.4.2): what mobile phones send, between base station and core network.
+const GTP_U_PORT: u16 = 2152;
+
+/// GTP-U extension headers in a row that are skipped. There are about ten kinds; the limit bounds the work on a datagram made
+/// of them.
+const MAX_GTP_EXTENSIONS: usize = 8;
+
 const TRANSPARENT_ETHERNET: u16 = 0x6558;
 const ERSPAN_1_OR_2: u16 = 0x88be;
 const ERSPAN_3: u16 = 0x22eb;
@@ -62,15 +69,58 @@ fn gre(rest: Rest<'_>, tunnels: Tunnels, out: &mut Packet) -> Decoded {
 /// A tunnel above UDP. `None` if this datagram is no tunnel's: it goes to another port, its tunnel header is
 /// not one, or what follows makes no sense.
 pub(super) fn over_udp(port: u16, rest: Rest<'_>, tunnels: Tunnels, out: &mut Packet) -> Option<Decoded> {
-    if port != GENEVE_PORT && !VXLAN_PORTS.contains(&port) {
-        return None;
+    let open = match port {
+        GENEVE_PORT => geneve,
+        GTP_U_PORT => gtp_u,
+        port if VXLAN_PORTS.contains(&port) => vxlan,
+        _ => return None,
+    };
+    match open(rest, tunnels.open()?, out) {
+        Err(Undecoded::Malformed) => None,
+        inner => Some(inner),
     }
-    let tunnels = tunnels.open()?;
-    let inner = if port == GENEVE_PORT { geneve(rest, tunnels, out) } else { vxlan(rest, tunnels, out) };
-    match inner {
-        Err(Undecoded::Malformed | Undecoded::LongerThanFrame) => None,
-        _ => Some(inner),
+}
+
+/// GTP-U (3GPP TS 29.281 section 5). Messages of the tunnel's own, echoes and errors, are plain datagrams, and so are other
+/// versions and what carries no IP.
+fn gtp_u(rest: Rest<'_>, tunnels: Tunnels, out: &mut Packet) -> Decoded {
+    const VERSION_AND_TYPE: u8 = 0xf0;
+    const GTP_1: u8 = 0x30;
+    const OPTIONAL_FIELDS: u8 = 0x07;
+    const EXTENSION: u8 = 0x04;
+    const USER_DATA: u8 = 255;
+    let (head, mut rest) = rest.split::<8>()?;
+    if head[0] & VERSION_AND_TYPE != GTP_1 || head[1] != USER_DATA {
+        return Err(Undecoded::Malformed);
     }
+    if head[0] & OPTIONAL_FIELDS != 0 {
+        let (optional, after) = rest.split::<4>()?;
+        let next = if head[0] & EXTENSION == 0 { 0 } else { optional[3] };
+        rest = gtp_extensions(next, after)?;
+    }
+    let (first, _) = rest.split::<1>()?;
+    match first[0] >> 4 {
+        4 => link::ethertype(link::IPV4, rest, tunnels, out),
+        6 => link::ethertype(link::IPV6, rest, tunnels, out),
+        _ => Err(Undecoded::Malformed),
+    }
+}
+
+/// Steps over extension headers (section 5.2.1): the first byte is the length in words, the last one the next one's kind, 0
+/// for none.
+fn gtp_extensions(mut next: u8, mut rest: Rest<'_>) -> Result<Rest<'_>, Undecoded> {
+    for _ in 0..MAX_GTP_EXTENSIONS {
+        if next == 0 {
+            return Ok(rest);
+        }
+        let (len, _) = rest.split::<1>()?;
+        let Some(before_last) = (u32::from(len[0]) * 4).checked_sub(1) else {
+            return Err(Undecoded::Malformed);
+        };
+        let (last, after) = rest.skip(before_last)?.split::<1>()?;
+        (next, rest) = (last[0], after);
+    }
+    Err(Undecoded::Malformed)
 }
 
 /// VXLAN (RFC 7348 section 5), also with the group policy extension that Linux writes.

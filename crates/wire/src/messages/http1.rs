@@ -1,5 +1,9 @@
 //! HTTP/1.0 and 1.1 (RFC 9112): a request line or a status line begins the segment.
 
+use std::mem::MaybeUninit;
+
+use httparse::{Header, ParserConfig, Request, Response, Status};
+
 use super::{Kind, Message, Name, Protocol, Segment};
 
 /// Methods of RFC 9110, `PATCH` (RFC 5789), those for folders on the web (RFC 3253, 3744, 4918, 5323), of media
@@ -51,41 +55,38 @@ fn request(segment: Segment<'_>) -> Option<Message> {
     let method = METHODS.iter().find(|known| known.as_bytes() == method)?;
     let target = Target::read(&target[1..], *method == "CONNECT")?;
     let mut name = Name::new(method);
-    if let Some(path) = target.path {
+    if let Target(Some(path)) = target {
         name.push(b" ");
         name.push(path);
     }
     let message = Message::new(Protocol::Http1, Kind::Asks, name);
-    let len = target.fields.and_then(|at| len_with_body(segment, space + 1 + at, Body::NoneUnlessTold));
+    let mut room = [const { MaybeUninit::uninit() }; FIELDS];
+    let mut request = Request::new(&mut []);
+    let header = request.parse_with_uninit_headers(segment.bytes, &mut room);
+    let len = len_with_body(header, request.headers, Body::NoneUnlessTold);
     Some(message.with_len_of(segment, len))
 }
 
-/// What is asked for.
-struct Target<'a> {
-    /// The path alone: no host, no query, no fragment, no parameters. `None` for a proxy's `CONNECT`.
-    path: Option<&'a [u8]>,
-    /// Where the header's fields begin, if the line's end was stored.
-    fields: Option<usize>,
-}
+/// What is asked for: the path alone, no host, query, fragment or parameters. `None` for a proxy's `CONNECT`.
+struct Target<'a>(Option<&'a [u8]>);
 
 impl<'a> Target<'a> {
     /// The target at the beginning of `line`. If the line's end was stored, it has to name HTTP.
     fn read(line: &'a [u8], is_authority: bool) -> Option<Self> {
-        let len = line.iter().position(|&byte| byte <= b' ' || byte == 0x7f);
-        let (target, after) = line.split_at(len.unwrap_or(line.len()));
-        let end = match len {
-            Some(_) => version(after)?,
-            None => None,
+        let len = line.iter().position(|&byte| byte <= b' ' || byte == 0x7f).unwrap_or(line.len());
+        let (target, after) = line.split_at(len);
+        if target.is_empty() || !is_version(after) {
+            return None;
+        }
+        if is_authority {
+            return Some(Self(None));
+        }
+        let end = target.iter().position(|byte| matches!(byte, b'?' | b'#' | b';')).unwrap_or(target.len());
+        let path = match &target[..end] {
+            path @ ([b'/', ..] | b"*") => path,
+            url => path_of_url(url)?,
         };
-        let path = match (target, is_authority) {
-            ([], _) => return None,
-            (_, true) => None,
-            ([b'/', ..] | b"*", _) => Some(target),
-            _ => Some(path_of_url(target)?),
-        };
-        let is_path = |byte: &u8| !matches!(byte, b'?' | b'#' | b';');
-        let path = path.map(|path| &path[..path.iter().take_while(|byte| is_path(byte)).count()]);
-        Some(Self { path, fields: end.map(|end| target.len() + end) })
+        Some(Self(Some(path)))
     }
 }
 
@@ -96,20 +97,13 @@ fn path_of_url(url: &[u8]) -> Option<&[u8]> {
     Some(path)
 }
 
-/// Whether ` HTTP/1.x` and the line's end follow, as far as they were stored: how many bytes they are.
-#[expect(clippy::option_option, reason = "wrong, or right as far as it was stored")]
-fn version(after: &[u8]) -> Option<Option<usize>> {
+/// Whether ` HTTP/1.x` and the line's end follow, as far as they were stored.
+fn is_version(after: &[u8]) -> bool {
     const VERSION: &[u8] = b" HTTP/1.";
     let stored = after.len().min(VERSION.len());
-    if after[..stored] != VERSION[..stored] {
-        return None;
-    }
-    match after[stored..] {
-        [] | [b'0' | b'1'] | [b'0' | b'1', b'\r'] => Some(None),
-        [b'0' | b'1', b'\r', b'\n', ..] => Some(Some(VERSION.len() + 3)),
-        [b'0' | b'1', b'\n', ..] => Some(Some(VERSION.len() + 2)),
-        _ => None,
-    }
+    let digit_and_end = &after[stored..];
+    after[..stored] == VERSION[..stored]
+        && matches!(digit_and_end, [] | [b'0' | b'1'] | [b'0' | b'1', b'\r' | b'\n', ..])
 }
 
 fn answer(segment: Segment<'_>) -> Option<Message> {
@@ -136,8 +130,11 @@ fn answer(segment: Segment<'_>) -> Option<Message> {
         [b'1', _, _] | b"204" | b"304" => Body::None,
         _ => Body::Told,
     };
-    let line = segment.bytes.iter().position(|&byte| byte == b'\n');
-    Some(message.with_len_of(segment, line.and_then(|end| len_with_body(segment, end + 1, body))))
+    let mut room = [const { MaybeUninit::uninit() }; FIELDS];
+    let mut response = Response::new(&mut []);
+    let header =
+        ParserConfig::default().parse_response_with_uninit_headers(&mut response, segment.bytes, &mut room);
+    Some(message.with_len_of(segment, len_with_body(header, response.headers, body)))
 }
 
 /// How a body's length is known (RFC 9112 section 6.3).
@@ -151,14 +148,11 @@ enum Body {
     None,
 }
 
-/// Bytes of the message at the beginning of `segment` whose header's fields begin at `fields`. `None` where the header's
-/// end was not stored or does not tell. An answer to `HEAD` tells of a body that does not come.
-fn len_with_body(segment: Segment<'_>, fields: usize, body: Body) -> Option<u32> {
-    let mut known = [httparse::EMPTY_HEADER; FIELDS];
-    let parsed = httparse::parse_headers(segment.bytes.get(fields..)?, &mut known).ok()?;
-    let httparse::Status::Complete((end, known)) = parsed else { return None };
-    let field = |name| known.iter().find(|field| field.name.eq_ignore_ascii_case(name));
-    let header = u32::try_from(fields + end).ok()?;
+/// Bytes of a message with this `header`, whose `fields` tell about its body. `None` where the header's end was not
+/// stored or does not tell. An answer to `HEAD` tells of a body that does not come.
+fn len_with_body(header: httparse::Result<usize>, fields: &[Header<'_>], body: Body) -> Option<u32> {
+    let Ok(Status::Complete(header)) = header else { return None };
+    let field = |name| fields.iter().find(|field| field.name.eq_ignore_ascii_case(name));
     let body = match field("content-length") {
         _ if body == Body::None => 0,
         _ if field("transfer-encoding").is_some() => return None,
@@ -166,5 +160,5 @@ fn len_with_body(segment: Segment<'_>, fields: usize, body: Body) -> Option<u32>
         None if body == Body::NoneUnlessTold => 0,
         None => return None,
     };
-    header.checked_add(body)
+    u32::try_from(header).ok()?.checked_add(body)
 }

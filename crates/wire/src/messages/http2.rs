@@ -1,6 +1,6 @@
 //! HTTP/2 in the clear (RFC 9113): the client's preface and frames. gRPC speaks it too.
 
-use super::{Kind, Message, Name, Protocol, Segment};
+use super::{Kind, Message, Name, Protocol, Segment, name};
 
 /// What a client says first (section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -33,10 +33,10 @@ pub(super) fn preface(segment: Segment<'_>) -> Option<Message> {
     let after = segment.skip(PREFACE.len());
     let frames = Frames::read(after);
     let said = frames.first.filter(|said| said.0 == Kind::Asks);
-    let (kind, name) = said.unwrap_or((Kind::Neither, "HTTP/2 preface"));
+    let (kind, name) = said.unwrap_or((Kind::Neither, name!("HTTP/2 preface")));
     let len =
         (segment.len > PREFACE.len() as u32 && frames.count > 0).then(|| PREFACE.len() as u32 + frames.end);
-    Some(Message::new(Protocol::Http2, kind, Name::new(name)).with_len_of(segment, len))
+    Some(Message::new(Protocol::Http2, kind, *name).with_len_of(segment, len))
 }
 
 /// Frames at the beginning of a segment.
@@ -48,14 +48,14 @@ pub(super) fn read(segment: Segment<'_>) -> Option<Message> {
     // One frame's header alone is too often what other protocols send; two, or one that ends where the segment does,
     // are not, and neither is one of the longest.
     (is_known && !frames.is_wrong)
-        .then(|| Message::new(Protocol::Http2, kind, Name::new(name)).with_len_of(segment, Some(frames.end)))
+        .then(|| Message::new(Protocol::Http2, kind, *name).with_len_of(segment, Some(frames.end)))
 }
 
 /// The frames of one segment, together.
 #[derive(Default)]
 struct Frames {
     /// What the first says that asks, answers or continues; else what the first one says.
-    first: Option<(Kind, &'static str)>,
+    first: Option<(Kind, &'static Name)>,
     /// Where the last one ends whose header was stored.
     end: u32,
     count: u32,
@@ -90,7 +90,7 @@ impl Frames {
 }
 
 /// The length of the first frame's body and what the frame says.
-fn frame(segment: Segment<'_>) -> Option<(u32, (Kind, &'static str))> {
+fn frame(segment: Segment<'_>) -> Option<(u32, (Kind, &'static Name))> {
     let &[_, _, _, kind, flags, stream @ ..] = segment.array::<9>(0)?;
     let len = segment.u24(0).filter(|&len| len <= LONGEST)?;
     let stream = u32::from_be_bytes(stream);
@@ -101,19 +101,26 @@ fn frame(segment: Segment<'_>) -> Option<(u32, (Kind, &'static str))> {
     let body = segment.skip(HEADER as usize);
     let neither = |name| (Kind::Neither, name);
     let said = match (kind, stream != 0) {
-        (0, true) if only(END_STREAM | PADDED) => (Kind::Continues, "HTTP/2 data"),
-        (1, true) if only(END_STREAM | END_HEADERS | PADDED | PRIORITY) => headers(body, len, flags)?,
-        (2, true) if len == 5 && only(0) => neither("HTTP/2 priority"),
-        (3, true) if len == 4 && only(0) => neither("HTTP/2 reset"),
-        (4, false) if len % 6 == 0 && only(0) => neither("HTTP/2 settings"),
-        (4, false) if len == 0 && only(ACK) => neither("HTTP/2 settings"),
-        (5, true) if len > 4 && only(END_HEADERS | PADDED) => neither("HTTP/2 push promise"),
-        (6, false) if len == 8 && only(ACK) => neither("HTTP/2 ping"),
-        (7, false) if len >= 8 && only(0) => neither("HTTP/2 goaway"),
-        (8, _) if len == 4 && only(0) && body.u32(0).is_none_or(|by| by != 0 && by < 1 << 31) => {
-            neither("HTTP/2 window update")
+        (0, true) if only(END_STREAM | PADDED) => (Kind::Continues, name!("HTTP/2 data")),
+        // A client's streams are odd (section 5.1.1), and only the largest blocks go on in another frame.
+        (1, true)
+            if only(END_STREAM | END_HEADERS | PADDED | PRIORITY)
+                && stream % 2 == 1
+                && (flags & END_HEADERS != 0 || len == LONGEST) =>
+        {
+            headers(body, len, flags)?
         }
-        (9, true) if only(END_HEADERS) => (Kind::Continues, "HTTP/2 headers"),
+        (2, true) if len == 5 && only(0) => neither(name!("HTTP/2 priority")),
+        (3, true) if len == 4 && only(0) => neither(name!("HTTP/2 reset")),
+        (4, false) if len % 6 == 0 && only(0) => neither(name!("HTTP/2 settings")),
+        (4, false) if len == 0 && only(ACK) => neither(name!("HTTP/2 settings")),
+        (5, true) if len > 4 && only(END_HEADERS | PADDED) => neither(name!("HTTP/2 push promise")),
+        (6, false) if len == 8 && only(ACK) => neither(name!("HTTP/2 ping")),
+        (7, false) if len >= 8 && only(0) => neither(name!("HTTP/2 goaway")),
+        (8, _) if len == 4 && only(0) && body.u32(0).is_none_or(|by| by != 0 && by < 1 << 31) => {
+            neither(name!("HTTP/2 window update"))
+        }
+        (9, true) if only(END_HEADERS) => (Kind::Continues, name!("HTTP/2 headers")),
         _ => return None,
     };
     Some((len, said))
@@ -121,7 +128,7 @@ fn frame(segment: Segment<'_>) -> Option<(u32, (Kind, &'static str))> {
 
 /// What a block of headers says: a request's begins with `:method` and its like, an answer's with `:status`
 /// (section 8.3), and neither follows another field. Numbers are those of HPACK's static table (RFC 7541 appendix A).
-fn headers(body: Segment<'_>, len: u32, flags: u8) -> Option<(Kind, &'static str)> {
+fn headers(body: Segment<'_>, len: u32, flags: u8) -> Option<(Kind, &'static Name)> {
     let at = usize::from(flags & PADDED != 0) + if flags & PRIORITY != 0 { 5 } else { 0 };
     let mut block = body.bytes.get(at..).unwrap_or_default();
     if len <= at as u32 {
@@ -135,24 +142,24 @@ fn headers(body: Segment<'_>, len: u32, flags: u8) -> Option<(Kind, &'static str
         block = after;
     }
     Some(match block {
-        [0x82, ..] => (Kind::Asks, "HTTP/2 GET"),
-        [0x83, ..] => (Kind::Asks, "HTTP/2 POST"),
-        [0x81 | 0x84..=0x87, 0x82, ..] => (Kind::Asks, "HTTP/2 GET"),
-        [0x81 | 0x84..=0x87, 0x83, ..] => (Kind::Asks, "HTTP/2 POST"),
-        [0x88, ..] => (Kind::Answers, "HTTP/2 200"),
-        [0x8b, ..] => (Kind::Answers, "HTTP/2 304"),
-        [0x8d, ..] => (Kind::Answers, "HTTP/2 404"),
-        [first, ..] if is_status(*first) => (Kind::Answers, "HTTP/2 answer"),
-        [first, ..] if is_of_request(*first) => (Kind::Asks, "HTTP/2 request"),
+        [0x82, ..] => (Kind::Asks, name!("HTTP/2 GET")),
+        [0x83, ..] => (Kind::Asks, name!("HTTP/2 POST")),
+        [0x81 | 0x84..=0x87, 0x82, ..] => (Kind::Asks, name!("HTTP/2 GET")),
+        [0x81 | 0x84..=0x87, 0x83, ..] => (Kind::Asks, name!("HTTP/2 POST")),
+        [0x88, ..] => (Kind::Answers, name!("HTTP/2 200")),
+        [0x8b, ..] => (Kind::Answers, name!("HTTP/2 304")),
+        [0x8d, ..] => (Kind::Answers, name!("HTTP/2 404")),
+        [first, ..] if is_status(*first) => (Kind::Answers, name!("HTTP/2 answer")),
+        [first, ..] if is_of_request(*first) => (Kind::Asks, name!("HTTP/2 request")),
         // Fields sent before have numbers from 62 on: those of a request are followed by others of a request.
-        [0xbe..=0xff, next, ..] if is_of_request(*next) => (Kind::Asks, "HTTP/2 request"),
-        [0xbe..=0xff, ..] => (Kind::Either, "HTTP/2 headers"),
+        [0xbe..=0xff, next, ..] if is_of_request(*next) => (Kind::Asks, name!("HTTP/2 request")),
+        [0xbe..=0xff, ..] => (Kind::Either, name!("HTTP/2 headers")),
         // Names written out, which few programs do.
-        [0x00 | 0x10 | 0x40, _, b':', b's', b't', ..] => (Kind::Answers, "HTTP/2 answer"),
-        [0x00 | 0x10 | 0x40, _, b':', ..] => (Kind::Asks, "HTTP/2 request"),
+        [0x00 | 0x10 | 0x40, _, b':', b's', b't', ..] => (Kind::Answers, name!("HTTP/2 answer")),
+        [0x00 | 0x10 | 0x40, _, b':', ..] => (Kind::Asks, name!("HTTP/2 request")),
         // Trailers.
-        [0x00..=0x7f | 0x8f..=0xbd, ..] => (Kind::Continues, "HTTP/2 trailers"),
-        [] => (Kind::Either, "HTTP/2 headers"),
+        [0x00..=0x7f | 0x8f..=0xbd, ..] => (Kind::Continues, name!("HTTP/2 trailers")),
+        [] => (Kind::Either, name!("HTTP/2 headers")),
         _ => return None,
     })
 }

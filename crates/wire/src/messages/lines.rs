@@ -8,6 +8,9 @@ use super::{Kind, Message, Name, Protocol, Segment};
 /// The longest line that is believed. RFC 5321 allows 512 bytes, IMAP's are longer.
 const LONGEST_LINE: usize = 2_048;
 
+/// Bytes of a line that hold its tag and its word.
+const LONGEST_START: usize = 40;
+
 /// The longest tag of IMAP that is believed.
 const LONGEST_TAG: usize = 16;
 
@@ -15,20 +18,37 @@ const LONGEST_TAG: usize = 16;
 const LONGEST_WORD: usize = 16;
 
 /// Words that stand alone on their line.
-const BARE: &str = "DATA RSET QUIT STARTTLS PASV PWD XPWD SYST FEAT CDUP XCUP ABOR CAPA STLS REIN DONE";
+#[rustfmt::skip]
+const BARE: [&str; 16] = [
+    "DATA", "RSET", "QUIT", "STARTTLS", "PASV", "PWD", "XPWD", "SYST", "FEAT", "CDUP", "XCUP", "ABOR", "CAPA",
+    "STLS", "REIN", "DONE",
+];
 
 /// Words that may have something after them.
-const WITH_MORE: &str = "EHLO HELO LHLO VRFY EXPN AUTH BDAT ETRN NOOP HELP USER PASS ACCT CWD XCWD PORT EPRT EPSV TYPE STRU \
-    MODE RETR STOR STOU APPE ALLO REST RNFR RNTO DELE RMD XRMD MKD XMKD LIST NLST SITE STAT OPTS SIZE MDTM MFMT MLSD MLST \
-    PBSZ PROT ADAT CLNT TOP UIDL APOP XCLIENT";
+#[rustfmt::skip]
+const WITH_MORE: [&str; 52] = [
+    "EHLO", "HELO", "LHLO", "VRFY", "EXPN", "AUTH", "BDAT", "ETRN", "NOOP", "HELP", "USER", "PASS", "ACCT",
+    "CWD", "XCWD", "PORT", "EPRT", "EPSV", "TYPE", "STRU", "MODE", "RETR", "STOR", "STOU", "APPE", "ALLO",
+    "REST", "RNFR", "RNTO", "DELE", "RMD", "XRMD", "MKD", "XMKD", "LIST", "NLST", "SITE", "STAT", "OPTS",
+    "SIZE", "MDTM", "MFMT", "MLSD", "MLST", "PBSZ", "PROT", "ADAT", "CLNT", "TOP", "UIDL", "APOP", "XCLIENT",
+];
 
 /// Commands of IMAP, which stand after a tag.
-const IMAP: &str = "CAPABILITY NOOP LOGOUT STARTTLS AUTHENTICATE LOGIN SELECT EXAMINE CREATE DELETE RENAME SUBSCRIBE \
-    UNSUBSCRIBE LIST XLIST LSUB STATUS APPEND CHECK CLOSE EXPUNGE SEARCH FETCH STORE COPY MOVE UID IDLE NAMESPACE ID ENABLE \
-    UNSELECT COMPRESS GETQUOTA GETQUOTAROOT GETACL SETACL MYRIGHTS SORT THREAD NOTIFY";
+#[rustfmt::skip]
+const IMAP: [&str; 41] = [
+    "CAPABILITY", "NOOP", "LOGOUT", "STARTTLS", "AUTHENTICATE", "LOGIN", "SELECT", "EXAMINE", "CREATE",
+    "DELETE", "RENAME", "SUBSCRIBE", "UNSUBSCRIBE", "LIST", "XLIST", "LSUB", "STATUS", "APPEND", "CHECK",
+    "CLOSE", "EXPUNGE", "SEARCH", "FETCH", "STORE", "COPY", "MOVE", "UID", "IDLE", "NAMESPACE", "ID", "ENABLE",
+    "UNSELECT", "COMPRESS", "GETQUOTA", "GETQUOTAROOT", "GETACL", "SETACL", "MYRIGHTS", "SORT", "THREAD",
+    "NOTIFY",
+];
 
 /// What IMAP's server says without a tag.
-const UNTAGGED: &str = "BYE NO BAD CAPABILITY LIST XLIST LSUB SEARCH ESEARCH STATUS FLAGS ENABLED ID NAMESPACE QUOTA QUOTAROOT ACL SORT THREAD";
+#[rustfmt::skip]
+const UNTAGGED: [&str; 19] = [
+    "BYE", "NO", "BAD", "CAPABILITY", "LIST", "XLIST", "LSUB", "SEARCH", "ESEARCH", "STATUS", "FLAGS",
+    "ENABLED", "ID", "NAMESPACE", "QUOTA", "QUOTAROOT", "ACL", "SORT", "THREAD",
+];
 
 /// A command or an answer.
 pub(super) fn read(segment: Segment<'_>) -> Option<Message> {
@@ -41,11 +61,17 @@ pub(super) fn read(segment: Segment<'_>) -> Option<Message> {
         // A mail's end wants an answer; a list's end is the answer's.
         return Some(message(Kind::Either, "end of text"));
     }
-    let line = line(segment)?;
     // The middle of a text may look like a line, but seldom ends where one does.
     if segment.is_whole() && !segment.bytes.ends_with(b"\r\n") {
         return None;
     }
+    // The words at its beginning first: lines may be long.
+    let start = segment.bytes.iter().take(LONGEST_START).take_while(|byte| **byte >= b' ').count();
+    says(&segment.bytes[..start]).filter(|_| is_line(segment))
+}
+
+/// What a line says that begins with `line`.
+fn says(line: &[u8]) -> Option<Message> {
     match *line.first()? {
         b'+' => sign(line),
         b'-' if line.starts_with(b"-ERR") => ended(line, 4).map(|()| message(Kind::Answers, "-ERR")),
@@ -61,22 +87,17 @@ fn message(kind: Kind, name: &str) -> Message {
     Message::new(Protocol::Lines, kind, Name::new(name))
 }
 
-/// The first line without its end, or as much of it as was stored. Text of any language, but no control characters.
-fn line(segment: Segment<'_>) -> Option<&[u8]> {
-    let end = segment
-        .bytes
-        .iter()
-        .take(LONGEST_LINE)
-        .position(|&byte| byte < b' ' && byte != b'\t' || byte == 0x7f);
-    let Some(end) = end else {
-        return (!segment.is_whole()).then_some(segment.bytes);
+/// Whether the segment begins with a line, as far as it was stored: text of any language, and no control characters.
+fn is_line(segment: Segment<'_>) -> bool {
+    let is_control = |byte: &u8| *byte < b' ' && *byte != b'\t' || *byte == 0x7f;
+    let Some(end) = segment.bytes.iter().take(LONGEST_LINE).position(is_control) else {
+        return !segment.is_whole();
     };
-    let is_line = match segment.bytes[end..] {
+    match segment.bytes[end..] {
         [b'\r', b'\n', ..] => true,
         [b'\r'] => !segment.is_whole(),
         _ => false,
-    };
-    is_line.then_some(&segment.bytes[..end])
+    }
 }
 
 /// Whether the line ends at `at`, or a space stands there.
@@ -112,7 +133,7 @@ fn untagged(line: &[u8]) -> Option<Message> {
         return Some(message(Kind::Greets, "IMAP greeting"));
     }
     let is_number = !word.is_empty() && word.iter().all(u8::is_ascii_digit);
-    (is_number || find(UNTAGGED, word).is_some()).then(|| message(Kind::Answers, "IMAP answer"))
+    (is_number || find(&UNTAGGED, word).is_some()).then(|| message(Kind::Answers, "IMAP answer"))
 }
 
 /// What stands before the first space.
@@ -121,9 +142,9 @@ fn word(text: &[u8]) -> &[u8] {
 }
 
 /// The one of `words` that `word` is, in one case throughout: sentences begin with a capital.
-fn find(words: &'static str, word: &[u8]) -> Option<&'static str> {
+fn find(words: &[&'static str], word: &[u8]) -> Option<&'static str> {
     let is_in_one_case = word.iter().all(u8::is_ascii_uppercase) || word.iter().all(u8::is_ascii_lowercase);
-    let found = || words.split_ascii_whitespace().find(|known| known.as_bytes().eq_ignore_ascii_case(word));
+    let found = || words.iter().copied().find(|known| known.as_bytes().eq_ignore_ascii_case(word));
     (is_in_one_case && (2..=LONGEST_WORD).contains(&word.len())).then(found).flatten()
 }
 
@@ -135,10 +156,10 @@ fn command(line: &[u8]) -> Option<Message> {
     }
     let more = line.get(word.len() + 1..).unwrap_or_default();
     let begins = |with: &[u8]| more.first_chunk::<5>().is_none_or(|start| start.eq_ignore_ascii_case(with));
-    let name = match find("MAIL RCPT", word) {
+    let name = match find(&["MAIL", "RCPT"], word) {
         Some("MAIL") => begins(b"FROM:").then_some("MAIL"),
         Some(_) => more.get(..3).is_none_or(|start| start.eq_ignore_ascii_case(b"TO:")).then_some("RCPT"),
-        None => find(BARE, word).filter(|_| more.is_empty()).or_else(|| find(WITH_MORE, word)),
+        None => find(&BARE, word).filter(|_| more.is_empty()).or_else(|| find(&WITH_MORE, word)),
     };
     name.map(|name| message(Kind::Asks, name))
 }
@@ -154,10 +175,10 @@ fn tagged(line: &[u8]) -> Option<Message> {
         return None;
     }
     let word = word(line.get(tag.len() + 1..)?);
-    if let Some(status) = find("OK NO BAD", word) {
+    if let Some(status) = find(&["OK", "NO", "BAD"], word) {
         let mut name = Name::new("IMAP ");
         name.push(status.as_bytes());
         return Some(Message::new(Protocol::Lines, Kind::Answers, name));
     }
-    find(IMAP, word).map(|name| message(Kind::Asks, name))
+    find(&IMAP, word).map(|name| message(Kind::Asks, name))
 }

@@ -23,6 +23,7 @@ mod tpkt;
 use std::fmt;
 use std::num::NonZeroU32;
 
+use name::name;
 use segment::Segment;
 
 pub use name::Name;
@@ -150,7 +151,12 @@ impl fmt::Display for Protocol {
 #[inline(never)]
 pub fn recognise(stored: &[u8], len: u32) -> Option<Message> {
     let segment = Segment { bytes: stored, len };
-    let message = match segment.byte(0)? {
+    let first = segment.byte(0)?;
+    // It may begin with any byte, and says so in the next ones.
+    if let Some(message) = modbus::read(segment) {
+        return Some(message);
+    }
+    let message = match first {
         0 => http2::read(segment).or_else(|| postgres::start(segment)).or_else(|| ssh::read(segment)),
         3 => tpkt::read(segment),
         tls::FIRST..=tls::LAST => tls::read(segment),
@@ -163,8 +169,8 @@ pub fn recognise(stored: &[u8], len: u32) -> Option<Message> {
         b'.' | b'\r' => lines::read(segment),
         _ => None,
     };
-    // These begin with a number or a length, which may be any byte.
-    message.or_else(|| modbus::read(segment)).or_else(|| dns::read(segment)).or_else(|| mysql::read(segment))
+    // These begin with a length, which may be any byte.
+    message.or_else(|| dns::read(segment)).or_else(|| mysql::read(segment))
 }
 
 /// What begins with a letter or a digit.

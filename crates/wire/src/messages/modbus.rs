@@ -4,7 +4,7 @@
 //! Requests and answers look alike; what tells them apart is their length. A write is echoed, and then only the
 //! direction tells.
 
-use super::{Kind, Message, Name, Protocol, Segment};
+use super::{Kind, Message, Name, Protocol, Segment, name};
 
 /// Bytes before those that the length counts.
 const HEADER: u32 = 6;
@@ -14,6 +14,9 @@ const LONGEST: u32 = 254;
 
 /// The most coils that can be asked for at once; registers are fewer.
 const MOST_COILS: u16 = 2_000;
+
+/// The longest segment that is believed where not all of it was stored: few programs send several messages at once.
+const LONGEST_SEGMENT: u32 = 2 * (HEADER + LONGEST);
 
 /// Messages of one segment that are looked at.
 const MESSAGES: usize = 16;
@@ -28,13 +31,15 @@ pub(super) fn read(segment: Segment<'_>) -> Option<Message> {
         }
         end += one(rest)?.1;
     }
-    let is_cut = segment.bytes.len() < end as usize + HEADER as usize + 2 && !segment.is_whole();
+    let is_cut = segment.bytes.len() < end as usize + HEADER as usize + 2
+        && !segment.is_whole()
+        && segment.len <= LONGEST_SEGMENT;
     (end == segment.len || is_cut)
-        .then(|| Message::new(Protocol::Modbus, kind, Name::new(name)).with_len_of(segment, Some(end)))
+        .then(|| Message::new(Protocol::Modbus, kind, *name).with_len_of(segment, Some(end)))
 }
 
 /// What the message at the beginning of `segment` says, and its length.
-fn one(segment: Segment<'_>) -> Option<((Kind, &'static str), u32)> {
+fn one(segment: Segment<'_>) -> Option<((Kind, &'static Name), u32)> {
     let &[_, _, 0, 0, 0, len, _, function] = segment.array(0)? else { return None };
     let len = u32::from(len);
     if !(2..=LONGEST).contains(&len) || HEADER + len > segment.len {
@@ -44,10 +49,10 @@ fn one(segment: Segment<'_>) -> Option<((Kind, &'static str), u32)> {
 }
 
 /// What `function` with `data` says; `len` counts the unit, the function and the data.
-fn say(function: u8, data: Segment<'_>, len: u32) -> Option<(Kind, &'static str)> {
+fn say(function: u8, data: Segment<'_>, len: u32) -> Option<(Kind, &'static Name)> {
     if function & 0x80 != 0 {
         let is_exception = len == 3 && matches!(data.byte(0)?, 1..=11) && name_of(function & 0x7f).is_some();
-        return is_exception.then_some((Kind::Answers, "Modbus exception"));
+        return is_exception.then_some((Kind::Answers, name!("Modbus exception")));
     }
     let count = data.byte(0).map(u32::from);
     let is_counted = count.is_some_and(|count| count + 3 == len);
@@ -64,10 +69,10 @@ fn say(function: u8, data: Segment<'_>, len: u32) -> Option<(Kind, &'static str)
         23 if data.byte(8).is_some_and(|count| u32::from(count) + 11 == len) => Kind::Asks,
         23 if is_counted => Kind::Answers,
         7 if len <= 3 => asks(len == 2),
-        11 | 12 | 17 => asks(len == 2),
-        43 if matches!(data.byte(0), Some(13 | 14)) => asks(len == 5),
+        11 if matches!(len, 2 | 6) => asks(len == 2),
+        12 | 17 if len == 2 || is_counted => asks(len == 2),
+        43 if matches!(data.byte(0), Some(13 | 14)) && len >= 5 => asks(len == 5),
         20 | 21 if is_counted => Kind::Either,
-        24 => asks(len == 4),
         90 if len >= 3 => Kind::Either,
         _ => return None,
     };
@@ -79,28 +84,27 @@ fn is_number_of_coils(data: Segment<'_>) -> bool {
     data.u16(2).is_some_and(|count| (1..=MOST_COILS).contains(&count))
 }
 
-fn name_of(function: u8) -> Option<&'static str> {
+fn name_of(function: u8) -> Option<&'static Name> {
     Some(match function {
-        1 => "Read Coils",
-        2 => "Read Discrete Inputs",
-        3 => "Read Holding Registers",
-        4 => "Read Input Registers",
-        5 => "Write Single Coil",
-        6 => "Write Single Register",
-        7 => "Read Exception Status",
-        8 => "Diagnostics",
-        11 => "Get Comm Event Counter",
-        12 => "Get Comm Event Log",
-        15 => "Write Multiple Coils",
-        16 => "Write Multiple Registers",
-        17 => "Report Server ID",
-        20 => "Read File Record",
-        21 => "Write File Record",
-        22 => "Mask Write Register",
-        23 => "Read/Write Registers",
-        24 => "Read FIFO Queue",
-        43 => "Read Device Identification",
-        90 => "Modbus function 90",
+        1 => name!("Read Coils"),
+        2 => name!("Read Discrete Inputs"),
+        3 => name!("Read Holding Registers"),
+        4 => name!("Read Input Registers"),
+        5 => name!("Write Single Coil"),
+        6 => name!("Write Single Register"),
+        7 => name!("Read Exception Status"),
+        8 => name!("Diagnostics"),
+        11 => name!("Get Comm Event Counter"),
+        12 => name!("Get Comm Event Log"),
+        15 => name!("Write Multiple Coils"),
+        16 => name!("Write Multiple Registers"),
+        17 => name!("Report Server ID"),
+        20 => name!("Read File Record"),
+        21 => name!("Write File Record"),
+        22 => name!("Mask Write Register"),
+        23 => name!("Read/Write Registers"),
+        43 => name!("Read Device Identification"),
+        90 => name!("Modbus function 90"),
         _ => return None,
     })
 }

@@ -5,6 +5,14 @@ use std::fmt;
 /// What replaces the end of a name that is too long.
 const CUT: &str = "…";
 
+/// The [`Name`] of a literal, made when the program is built: copying it costs less than writing it.
+macro_rules! name {
+    ($text:literal) => {
+        const { &Name::fixed($text) }
+    };
+}
+pub(super) use name;
+
 /// A short text of printable ASCII, and `…` at its end where it was cut. It holds no values, no query strings and no
 /// credentials: readers of protocols put in only verbs, codes and paths.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -24,19 +32,33 @@ impl Name {
         name
     }
 
+    /// `text`, which is printable ASCII and fits: for names that are known when the program is built.
+    pub(super) const fn fixed(text: &str) -> Self {
+        let mut bytes = [0; Self::MAX];
+        let mut at = 0;
+        while at < text.len() {
+            assert!(matches!(text.as_bytes()[at], b' '..=b'~'), "not printable");
+            bytes[at] = text.as_bytes()[at];
+            at += 1;
+        }
+        Self { bytes, len: at as u8 }
+    }
+
     /// Appends what of `text` is printable ASCII: no control characters, and none that turn the line's direction.
     pub(super) fn push(&mut self, text: &[u8]) {
+        let mut len = usize::from(self.len);
         for &byte in text {
             if !matches!(byte, b' '..=b'~') {
                 continue;
             }
-            let Some(slot) = self.bytes.get_mut(usize::from(self.len)) else {
+            let Some(slot) = self.bytes.get_mut(len) else {
                 self.bytes[Self::MAX - CUT.len()..].copy_from_slice(CUT.as_bytes());
-                return;
+                break;
             };
             *slot = byte;
-            self.len += 1;
+            len += 1;
         }
+        self.len = len as u8;
     }
 
     /// The text.

@@ -1,6 +1,6 @@
 //! PostgreSQL's protocol 3 (its manual, "Message Formats"): a type, a length, and so on to the segment's end.
 
-use super::{Kind, Message, Name, Protocol, Segment, sql};
+use super::{Kind, Message, Name, Protocol, Segment, name, sql};
 
 /// Bytes before a message's body: its type, and its length that counts itself.
 const HEADER: u32 = 5;
@@ -18,10 +18,10 @@ pub(super) fn start(segment: Segment<'_>) -> Option<Message> {
         return None;
     }
     let (kind, name) = match code {
-        0x0003_0000..=0x0003_0002 if len > 8 => (Kind::Asks, "startup"),
-        80_877_103 if len == 8 => (Kind::Asks, "SSL request"),
-        80_877_104 if len == 8 => (Kind::Asks, "GSS request"),
-        80_877_102 if len == 16 => (Kind::Neither, "cancel"),
+        0x0003_0000..=0x0003_0002 if len > 8 => (Kind::Asks, name!("startup")),
+        80_877_103 if len == 8 => (Kind::Asks, name!("SSL request")),
+        80_877_104 if len == 8 => (Kind::Asks, name!("GSS request")),
+        80_877_102 if len == 16 => (Kind::Neither, name!("cancel")),
         _ => return None,
     };
     Some(message(kind, name).with_len_of(segment, Some(len)))
@@ -51,8 +51,8 @@ pub(super) fn read(segment: Segment<'_>) -> Option<Message> {
         .then(|| message(said.kind, said.name).with_len_of(segment, Some(at)))
 }
 
-fn message(kind: Kind, name: &str) -> Message {
-    Message::new(Protocol::Postgres, kind, Name::new(name))
+fn message(kind: Kind, name: &Name) -> Message {
+    Message::new(Protocol::Postgres, kind, *name)
 }
 
 /// Who sends messages of a type.
@@ -68,7 +68,7 @@ enum From {
 struct Said {
     from: From,
     kind: Kind,
-    name: &'static str,
+    name: &'static Name,
     /// Whether its content leaves no doubt.
     is_sure: bool,
 }
@@ -82,7 +82,7 @@ impl Said {
         client(kind, body, body_len).or_else(|| server(kind, body, body_len))
     }
 
-    fn new(from: From, kind: Kind, name: &'static str) -> Self {
+    fn new(from: From, kind: Kind, name: &'static Name) -> Self {
         Self { from, kind, name, is_sure: false }
     }
 
@@ -110,7 +110,7 @@ fn client(kind: u8, body: Segment<'_>, len: u32) -> Option<Said> {
     Some(match kind {
         b'Q' if len > 1 => match sql::first_word(body.bytes) {
             Some(word) => asks(word).sure(),
-            None if body.byte(0).is_some_and(|byte| byte >= b' ' || byte == b'\n') => asks("query"),
+            None if body.byte(0).is_some_and(|byte| byte >= b' ' || byte == b'\n') => asks(name!("query")),
             None => return None,
         },
         b'P' if len > 3 => {
@@ -118,21 +118,21 @@ fn client(kind: u8, body: Segment<'_>, len: u32) -> Option<Said> {
             let name = body.bytes.iter().position(|&byte| byte == 0)?;
             match sql::first_word(&body.bytes[name + 1..]) {
                 Some(word) => asks(word).sure(),
-                None => asks("prepare"),
+                None => asks(name!("prepare")),
             }
         }
-        b'B' if len >= 6 => Said { is_sure: binds(body), ..asks("execute") },
-        b'D' if len >= 2 && names => asks("describe"),
-        b'C' if len >= 2 && names => asks("close"),
-        b'E' if len >= 5 && body.byte(0) != Some(b'S') => asks("execute"),
-        b'S' if len == 0 => asks("sync"),
-        b'H' if len == 0 => asks("flush"),
-        b'p' if len > 1 => asks("password"),
-        b'F' if len >= 10 => asks("function call"),
-        b'f' if len > 0 => asks("copy failed"),
-        b'X' if len == 0 => Said::new(From::Client, Kind::Neither, "terminate"),
-        b'd' if len > 0 => Said::new(From::Both, Kind::Continues, "copy data"),
-        b'c' if len == 0 => Said::new(From::Both, Kind::Either, "copy done"),
+        b'B' if len >= 6 => Said { is_sure: binds(body), ..asks(name!("execute")) },
+        b'D' if len >= 2 && names => asks(name!("describe")),
+        b'C' if len >= 2 && names => asks(name!("close")),
+        b'E' if len >= 5 && body.byte(0) != Some(b'S') => asks(name!("execute")),
+        b'S' if len == 0 => asks(name!("sync")),
+        b'H' if len == 0 => asks(name!("flush")),
+        b'p' if len > 1 => asks(name!("password")),
+        b'F' if len >= 10 => asks(name!("function call")),
+        b'f' if len > 0 => asks(name!("copy failed")),
+        b'X' if len == 0 => Said::new(From::Client, Kind::Neither, name!("terminate")),
+        b'd' if len > 0 => Said::new(From::Both, Kind::Continues, name!("copy data")),
+        b'c' if len == 0 => Said::new(From::Both, Kind::Either, name!("copy done")),
         _ => return None,
     })
 }
@@ -157,27 +157,31 @@ fn server(kind: u8, body: Segment<'_>, len: u32) -> Option<Said> {
         |at| body.array(at).is_some_and(|text: &[u8; 3]| text.iter().all(u8::is_ascii_graphic));
     let sure_if = |is_sure, said| Said { is_sure, ..said };
     Some(match kind {
-        b'R' if len >= 4 && body.u32(0).is_none_or(|code| code <= 12) => answers("authentication"),
-        b'Z' if len == 1 && matches!(body.byte(0), None | Some(b'I' | b'T' | b'E')) => answers("ready"),
+        b'R' if len >= 4 && body.u32(0).is_none_or(|code| code <= 12) => answers(name!("authentication")),
+        b'Z' if len == 1 && matches!(body.byte(0), None | Some(b'I' | b'T' | b'E')) => {
+            answers(name!("ready"))
+        }
         b'T' | b't' if has_columns => sure_if(
             kind == b'T' && body.byte(2).is_some_and(|byte| byte.is_ascii_alphabetic()),
-            answers("result"),
+            answers(name!("result")),
         ),
-        b'D' if has_columns => is(Kind::Continues, "rows"),
+        b'D' if has_columns => is(Kind::Continues, name!("rows")),
         b'C' if len > 3 && body.byte(0).is_none_or(|byte| byte.is_ascii_uppercase()) => {
-            sure_if(is_text_from(0), answers("complete"))
+            sure_if(is_text_from(0), answers(name!("complete")))
         }
-        b'1' | b'2' | b'3' | b'n' | b'I' | b's' if len == 0 => answers("result"),
-        b'E' if is_report => sure_if(is_text_from(1), answers("error")),
-        b'N' if is_report => is(Kind::Neither, "notice"),
+        b'1' | b'2' | b'3' | b'n' | b'I' | b's' if len == 0 => answers(name!("result")),
+        b'E' if is_report => sure_if(is_text_from(1), answers(name!("error"))),
+        b'N' if is_report => is(Kind::Neither, name!("notice")),
         b'S' if len > 3 && body.byte(0).is_none_or(|byte| byte.is_ascii_alphabetic()) => {
-            is(Kind::Neither, "parameter")
+            is(Kind::Neither, name!("parameter"))
         }
-        b'A' if len >= 6 => is(Kind::Neither, "notification"),
-        b'K' if (8..=260).contains(&len) => is(Kind::Continues, "key"),
-        b'G' | b'H' | b'W' if len >= 3 && matches!(body.byte(0), None | Some(0 | 1)) => answers("copy"),
-        b'V' if len >= 4 => answers("function result"),
-        b'v' if len >= 8 => answers("version"),
+        b'A' if len >= 6 => is(Kind::Neither, name!("notification")),
+        b'K' if (8..=260).contains(&len) => is(Kind::Continues, name!("key")),
+        b'G' | b'H' | b'W' if len >= 3 && matches!(body.byte(0), None | Some(0 | 1)) => {
+            answers(name!("copy"))
+        }
+        b'V' if len >= 4 => answers(name!("function result")),
+        b'v' if len >= 8 => answers(name!("version")),
         _ => return None,
     })
 }

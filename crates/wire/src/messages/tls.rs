@@ -3,7 +3,7 @@
 //! Data is encrypted, so whether a record of it asks or answers is for the direction to tell. What the record's type
 //! tells: alerts, tickets and changes of cipher answer nothing.
 
-use super::{Kind, Message, Name, Protocol, Segment};
+use super::{Kind, Message, Name, Protocol, Segment, name};
 
 /// The lowest of the record types: change of cipher.
 pub(super) const FIRST: u8 = CIPHER_CHANGE;
@@ -63,7 +63,7 @@ pub(super) fn read(segment: Segment<'_>) -> Option<Message> {
         }
     }
     let (kind, name) = flight.says()?;
-    let message = Message::new(Protocol::Tls, kind, Name::new(name)).with_len_of(segment, Some(at));
+    let message = Message::new(Protocol::Tls, kind, *name).with_len_of(segment, Some(at));
     Some(Message { may_be_control: flight.is_control(), ..message })
 }
 
@@ -124,7 +124,9 @@ impl Record {
 fn handshake(body: Segment<'_>, len: u32) -> What {
     let (Some(kind), Some(inner)) = (body.byte(0), body.u24(1)) else { return What::Hidden };
     let fits = inner + 4 <= len;
-    let is_hello = fits && body.byte(4) == Some(3) && body.byte(5).is_some_and(|minor| minor <= 4);
+    // A version follows, or was not stored: behind IPv6's header and timestamps there is room for ten bytes.
+    let is_hello =
+        fits && body.byte(4).is_none_or(|major| major == 3) && body.byte(5).is_none_or(|minor| minor <= 4);
     match kind {
         1 if is_hello => What::ClientHello,
         2 if is_hello => What::ServerHello,
@@ -171,8 +173,8 @@ impl Flight {
         }
     }
 
-    fn says(&self) -> Option<(Kind, &'static str)> {
-        const HANDSHAKE: &str = "TLS handshake";
+    fn says(&self) -> Option<(Kind, &'static Name)> {
+        const HANDSHAKE: &Name = name!("TLS handshake");
         Some(match self.first {
             Some(What::ClientHello | What::ClientKeys) => (Kind::Asks, HANDSHAKE),
             Some(What::ServerHello) => (Kind::Answers, HANDSHAKE),
@@ -180,14 +182,14 @@ impl Flight {
             _ if self.has_ticket && (self.has_cipher_change || self.is_cut) => (Kind::Answers, HANDSHAKE),
             Some(What::Hidden | What::Certificate) => (Kind::Either, HANDSHAKE),
             Some(What::MoreOfHandshake) => (Kind::Continues, HANDSHAKE),
-            Some(What::Data) if self.is_finished() => (Kind::Answers, "TLS Finished"),
-            Some(What::Data) => (Kind::Either, "TLS data"),
-            Some(What::Alert) => (Kind::Neither, "TLS alert"),
-            Some(What::Heartbeat) => (Kind::Neither, "TLS heartbeat"),
+            Some(What::Data) if self.is_finished() => (Kind::Answers, name!("TLS Finished")),
+            Some(What::Data) => (Kind::Either, name!("TLS data")),
+            Some(What::Alert) => (Kind::Neither, name!("TLS alert")),
+            Some(What::Heartbeat) => (Kind::Neither, name!("TLS heartbeat")),
             Some(What::CipherChange | What::Ticket) => return None,
-            None if self.has_ticket => (Kind::Neither, "TLS ticket"),
+            None if self.has_ticket => (Kind::Neither, name!("TLS ticket")),
             None if self.has_cipher_change && self.is_cut => (Kind::Either, HANDSHAKE),
-            None if self.has_cipher_change => (Kind::Neither, "TLS cipher change"),
+            None if self.has_cipher_change => (Kind::Neither, name!("TLS cipher change")),
             None => return None,
         })
     }

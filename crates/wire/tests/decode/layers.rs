@@ -164,6 +164,12 @@ fn tunnels_over_v4() -> Vec<Row> {
         ("GENEVE, Ethernet", 1, over_udp(6081, &[0, 0, 0x65, 0x58, 0, 0, 99, 0], &inner)),
         ("GENEVE, IPv4", 1, over_udp(6081, &[0, 0, 0x08, 0x00, 0, 0, 99, 0], &ip)),
         ("GENEVE with 8 bytes of options", 1, over_udp(6081, &[2, 0x40, 0x65, 0x58, 0, 0, 99, 0, 1, 2, 3, 1, 9, 9, 9, 9], &inner)),
+        ("GTP-U", 1, over_udp(2152, &[0x30, 255, 0, 57, 0, 0, 0, 7], &ip)),
+        ("GTP-U with a sequence number", 1, over_udp(2152, &[0x32, 255, 0, 61, 0, 0, 0, 7, 0, 9, 0, 0], &ip)),
+        ("GTP-U with two extensions", 1, over_udp(
+            2152, &[0x34, 255, 0, 73, 0, 0, 0, 7, 0, 0, 0, 0x85, 1, 0x10, 9, 0xc0, 2, 1, 2, 3, 4, 5, 6, 0], &ip)),
+        ("GTP-U in IPv6 with an extension unused", 1, ethernet(IPV6, &ipv6(UDP, &udp(2152, 2152,
+            &concat(&[&[0x32, 255, 0, 61, 0, 0, 0, 7, 0, 9, 0, 0x85], &ip]))))),
         ("VXLAN in GRE in IPv4", 1, over_gre(&[0, 0, 0x08, 0x00], &ipv4(UDP, &udp(50_000, 4789, &vxlan)))),
         ("four tunnels", 1, ethernet(IPV4, &ipv4(4, &ipv4(4, &ipv4(4, &ipv4(4, &ip)))))),
         ("cooked capture of VXLAN", 113, concat(&[
@@ -222,7 +228,7 @@ fn tunnels_are_opened_four_deep() {
 #[test]
 fn udp_on_a_tunnel_port_stays_udp_unless_it_is_a_tunnel() {
     let inner = ethernet(IPV4, &v4_segment());
-    let beside_a_tunnel: [(&str, u16, Vec<u8>); 7] = [
+    let beside_a_tunnel: [(&str, u16, Vec<u8>); 12] = [
         ("empty", 4789, vec![]),
         ("shorter than the header", 4789, VXLAN[..7].to_vec()),
         ("no VNI flag", 4789, concat(&[&[0, 0, 0, 0, 0, 0, 99, 0], &inner])),
@@ -230,6 +236,19 @@ fn udp_on_a_tunnel_port_stays_udp_unless_it_is_a_tunnel() {
         ("inner IP header contradicts itself", 4789, concat(&[&VXLAN, &ethernet(IPV4, &[0x41; 60])])),
         ("GENEVE of version 1", 6081, concat(&[&[0x40, 0, 0x65, 0x58, 0, 0, 99, 0], &inner])),
         ("GENEVE with options beyond its end", 6081, vec![0x3f, 0, 0x65, 0x58, 0, 0, 99, 0]),
+        ("GTP-U's own echo", 2152, vec![0x32, 1, 0, 4, 0, 0, 0, 0, 0, 9, 0, 0]),
+        ("GTP of version 2", 2152, concat(&[&[0x40, 255, 0, 57, 0, 0, 0, 7], &v4_segment()])),
+        (
+            "GTP-U with an extension of no length",
+            2152,
+            vec![0x34, 255, 0, 8, 0, 0, 0, 7, 0, 0, 0, 0x85, 0, 0, 0, 0],
+        ),
+        (
+            "GTP-U with extensions to its end",
+            2152,
+            concat(&[&[0x34, 255, 0, 84, 0, 0, 0, 7, 0, 0, 0, 1], &[1; 80]]),
+        ),
+        ("GTP-U with no IP in it", 2152, concat(&[&[0x30, 255, 0, 46, 0, 0, 0, 7], &[0x11; 46]])),
     ];
     for (name, port, payload) in beside_a_tunnel {
         let bytes = ethernet(IPV4, &ipv4(UDP, &udp(50_000, port, &payload)));

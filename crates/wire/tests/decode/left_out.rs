@@ -132,8 +132,7 @@ fn each_reason_has_its_sentence() {
         tally.notes(),
         [
             "7 packets left out: tcpwhy cannot read this link layer (link type 147, private use).",
-            "2 packets left out: the headers count more bytes than the frame had; a tool cut it and did not \
-             keep its length.",
+            "2 packets left out: the headers count more bytes than the frame had, and are damaged.",
             "3 packets left out: the snapshot length cut the TCP or UDP header; capture with a larger -s.",
             "1 packet left out: the headers contradict themselves.",
             "12 packets left out: IP fragments; tcpwhy needs whole segments.",

@@ -74,20 +74,46 @@ fn the_udp_header_counts_the_datagram() {
     assert_eq!(decoded_udp_len(ETHERNET, &no_length), 100);
 }
 
+/// An IPv4 packet, or more of it, with its header's checksum (RFC 1071).
+fn with_checksum(packet: Vec<u8>) -> Vec<u8> {
+    let words = packet[..20].as_chunks::<2>().0;
+    let sum: u32 = words.iter().map(|word| u32::from(u16::from_be_bytes(*word))).sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    with_u16(packet, 10, !(folded as u16))
+}
+
+/// A tool kept 120 bytes of each frame and says that these were all: the packet's own length counts.
 #[test]
-fn a_header_that_counts_more_than_the_frame_had_is_refused() {
-    let segment = ethernet(IPV4, &ipv4(TCP, &tcp(&[], 10)));
-    let one_too_many = with_u16(segment.clone(), 16, 51);
-    assert_eq!(decoded_tcp(ETHERNET, &segment).payload_len, 10);
-    assert_eq!(decoded(ETHERNET, &one_too_many), Err(Undecoded::LongerThanFrame));
+fn a_frame_cut_by_a_tool_has_the_length_that_its_header_says() {
+    let whole = ipv4(TCP, &tcp(&TIMESTAMPS, 1448));
+    for (name, packet) in [("checksum", with_checksum(whole.clone())), ("left to the card", whole.clone())] {
+        assert_eq!(decoded_tcp(ETHERNET, &ethernet(IPV4, &packet)[..120]).payload_len, 1448, "{name}");
+    }
+    let v6 = ethernet(IPV6, &ipv6(TCP, &tcp(&TIMESTAMPS, 1428)));
+    assert_eq!(decoded_tcp(ETHERNET, &v6[..120]).payload_len, 1428);
+    let damaged = ethernet(IPV4, &with_u16(whole, 10, 0x1234));
+    assert_eq!(decoded(ETHERNET, &damaged[..120]), Err(Undecoded::LongerThanFrame));
+}
 
-    let v6 = ethernet(IPV6, &ipv6(TCP, &tcp(&[], 10)));
-    assert_eq!(decoded(ETHERNET, &with_u16(v6, 18, 31)), Err(Undecoded::LongerThanFrame));
+/// A mirror cuts the packet before it puts it in a tunnel: the outer lengths are those of what is left.
+#[test]
+fn a_mirrored_packet_that_was_cut_is_no_datagram() {
+    let whole = with_checksum(ipv4(TCP, &tcp(&TIMESTAMPS, 1448)));
+    let vxlan = |inner: &[u8]| {
+        let inside = concat(&[&[0x08, 0, 0, 0, 0, 0, 7, 0], &ethernet(IPV4, &inner[..60])]);
+        ethernet(IPV4, &ipv4(UDP, &udp(50_000, 4789, &inside)))
+    };
+    assert_eq!(decoded_tcp(ETHERNET, &vxlan(&whole)).payload_len, 1448);
+    let damaged = with_u16(whole, 10, 0x1234);
+    assert_eq!(decoded(ETHERNET, &vxlan(&damaged)), Err(Undecoded::LongerThanFrame));
+}
 
+#[test]
+fn a_header_that_counts_more_than_its_packet_had_is_refused() {
     let datagram = ethernet(IPV4, &ipv4(UDP, &udp(1, 2, b"abc")));
     assert_eq!(decoded(ETHERNET, &with_u16(datagram, 14 + 20 + 4, 12)), Err(Undecoded::LongerThanFrame));
 
-    // The inner packet of a tunnel is bounded by the outer one, not by the frame.
+    // The inner packet of a tunnel is bounded by the outer one, not by the frame, unless its checksum is right.
     let inner = with_u16(ipv4(TCP, &tcp(&[], 0)), 2, 41);
     let padded = concat(&[&ethernet(IPV4, &ipv4(4, &inner)), &[0; 20]]);
     assert_eq!(decoded(ETHERNET, &padded), Err(Undecoded::LongerThanFrame));

@@ -30,6 +30,7 @@ fn secrets_stay_out_of_names() {
         ("GET /shop;jsessionid=0123 HTTP/1.1\r\n\r\n", "GET /shop"),
         ("GET http://user:secret@example.com/x?y HTTP/1.1\r\n\r\n", "GET /x"),
         ("GET https://example.com HTTP/1.1\r\n\r\n", "GET /"),
+        ("GET http://example.com?next=/secret HTTP/1.1\r\n\r\n", "GET /"),
         ("CONNECT user:secret@example.com:443 HTTP/1.1\r\n\r\n", "CONNECT"),
     ] {
         assert_eq!(http(line), (Kind::Asks, name.to_owned()));

@@ -97,6 +97,8 @@ fn near_misses_are_unknown() {
     not(&frame(0, 2, 1, &[0; 10]));
     not(&frame(1, 0x80, 1, &[0x82]));
     not(&frame(1, 4, 0, &[0x82]));
+    not(&frame(1, 4, 2, &[0x82]));
+    not(&frame(1, 0, 1, &[0x82]));
     not(&frame(4, 0, 1, &[0; 6]));
     not(&frame(4, 0, 0, &[0; 5]));
     not(&frame(4, 1, 0, &[0; 6]));

@@ -62,6 +62,9 @@ fn near_misses_are_unknown() {
     not(&adu(&[0xe3, 2]));
     not(&adu(&[99, 0, 0, 0, 1]));
     not(&adu(&[]));
+    not(&adu(&[17, 9, 1, 2]));
+    // Half of a segment that is longer than Modbus makes them.
+    assert_eq!(recognise(&adu(&[3, 0, 0, 0, 1]), 1_452), None);
     // Zeros, and lengths that do not fit.
     not(&[0; 260]);
     not(&[0, 1, 0, 0, 0, 7, 1, 3, 0, 0, 0, 1]);

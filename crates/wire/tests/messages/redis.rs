@@ -1,6 +1,6 @@
 //! Redis.
 
-use super::{Kind, Protocol, len_of, read, says, says_in};
+use super::{Kind, Protocol, len_of, read, recognise, says, says_in};
 
 fn redis(payload: &str) -> (Kind, String) {
     says_in(Protocol::Redis, payload.as_bytes())
@@ -85,9 +85,13 @@ fn near_misses_are_unknown() {
         "%x\r\n",
         ">quoted\r\n",
         "+one\r\ntwo",
+        "-Xy z\r\n",
     ] {
         assert_eq!(read(payload.as_bytes()), None, "{payload:?}");
     }
+    // The middle of a mail in base64.
+    let line = [b'x'; 60];
+    assert_eq!(recognise(&[&b"+"[..], &line].concat(), 1_460), None);
     // POP3's good answer.
     assert_eq!(says(b"+OK ready\r\n").0, Protocol::Lines);
 }

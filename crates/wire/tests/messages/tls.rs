@@ -109,6 +109,16 @@ fn cut_headers_keep_what_is_known() {
     assert_eq!(cut.kind, Kind::Either);
 }
 
+/// Behind IPv6's header and timestamps a capture of 96 bytes has ten of the payload.
+#[test]
+fn ten_bytes_suffice_for_a_hello() {
+    for (kind, says) in [(1, Kind::Asks), (2, Kind::Answers)] {
+        let hello = clear(kind, 200);
+        let cut = recognise(&hello[..10], hello.len() as u32).expect("known");
+        assert_eq!((cut.kind, cut.expected_len()), (says, Some(209)));
+    }
+}
+
 #[test]
 fn near_misses_are_unknown() {
     let not = |bytes: &[u8]| assert_eq!(read(bytes), None, "{bytes:?}");
