@@ -270,4 +270,67 @@ mod tests {
         assert_eq!(late_by(60_000, 104), 0, "60 ms late, and older than what overtook it");
         assert_eq!(late_by(15_000, 106), 1, "sooner than a round trip, and younger");
     }
+
+    /// Less than a millisecond in the midst of a repair; before its first segment the server may have told of the hole.
+    fn snippet(sack: &str) -> String {
+        let (server, client) =
+            ("10.0.0.2.80 > 10.0.0.1.40000: Flags [.]", "10.0.0.1.40000 > 10.0.0.2.80: Flags [.]");
+        let mut text =
+            format!("10:00:00.000000 IP {server}, ack 1, win 382, options [{sack}nop], length 0\n");
+        for number in 0..3_u64 {
+            let (us, from) = (100 + 100 * number, 10_001 + 1_000 * number);
+            let to = from + 1_000;
+            text += &format!(
+                "10:00:00.{us:06} IP {client}, seq {from}:{to}, ack 1, win 108, length 1000\n\
+                 10:00:00.{:06} IP {server}, ack 1, win 382, options [sack 1 {{5001:{to}}}], length 0\n",
+                us + 10
+            );
+        }
+        text + &format!(
+            "10:00:00.000400 IP {client}, seq 1:1001, ack 1, win 108, length 1000\n\
+             10:00:00.000410 IP {server}, ack 1001, win 382, options [sack 1 {{5001:13001}}], length 0\n"
+        )
+    }
+
+    #[test]
+    fn a_snippet_of_a_repair_is_not_innocent() {
+        let found = findings("fast-recovery", &snippet("sack 1 {5001:10001},"));
+        assert_eq!((found.len(), found[0].severity), (1, Severity::Advice));
+    }
+
+    #[test]
+    fn what_may_have_been_overtaken_in_a_snippet_is_no_loss() {
+        assert!(findings("fast-recovery", &snippet("")).is_empty());
+    }
+
+    #[test]
+    fn a_probe_whose_answer_tells_of_more_leaves_the_rest_to_acks() {
+        // All of four segments is lost; a probe sends the last, a small one, after 50 ms; its SACK brings the others.
+        let mut talk = Bulk::with_sack(20_000);
+        (0..3).for_each(|index| talk.segment(30_000 + 10 * index, index));
+        talk.piece(30_030, 3, 100);
+        talk.piece(80_030, 3, 100);
+        let sack = "10:00:00.100030 IP 10.0.0.2.80 > 10.0.0.1.40000: Flags [.], ack 1, win 65160, options [nop,nop,sack 1 {4381:4481}], length 0\n";
+        let mut rest = Bulk::with_sack(20_000);
+        (0..3).for_each(|index| rest.segment(100_080 + 10 * index, index));
+        rest.ack_piece(121_000, 3, 100);
+        let rest: String = rest.text().lines().skip(3).map(|line| format!("{line}\n")).collect();
+        let text = talk.text() + sack + &rest;
+        let [probe, acks] = ["tail-loss", "fast-recovery"].map(|rule| findings(rule, &text));
+        assert_eq!((probe.len(), acks.len()), (1, 1));
+        assert!((probe[0].cost_ms.0 - 50.0).abs() < 0.01, "{:?}", probe[0].cost_ms);
+        assert!((acks[0].cost_ms.0 - 40.97).abs() < 0.01, "{:?}", acks[0].cost_ms);
+    }
+
+    #[test]
+    fn segments_that_are_cut_anew_before_anything_was_heard_are_no_repair() {
+        let mut talk = Bulk::with_sack(20_000);
+        (0..3).for_each(|index| talk.segment(30_000 + 10 * index, index));
+        // An ICMP message told of a smaller MTU: the same bytes again, 1,000 at a time.
+        (0..3).for_each(|index| talk.piece(30_200 + 10 * index, index, 1_000));
+        talk.ack(190_000, 3);
+        for rule in ["fast-recovery", "tail-loss", "rto-stall"] {
+            assert!(findings(rule, &talk.text()).is_empty(), "{rule}");
+        }
+    }
 }

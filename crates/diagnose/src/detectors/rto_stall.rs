@@ -103,8 +103,8 @@ fn fixes(subject: &Subject<'_>, end: End) -> Vec<Fix> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Bulk, findings, minute_of_messages};
-    use crate::report::{Blamed, Severity};
+    use super::super::testing::{Bulk, diagnose, findings, minute_of_messages};
+    use crate::report::{Blamed, Line, Severity, Source};
 
     /// Four segments, of which the second is lost; what comes behind it draws two duplicate ACKs, too few. It is sent
     /// again 270 ms after the last of them.
@@ -159,5 +159,67 @@ mod tests {
     fn one_timer_in_a_long_life_is_advice() {
         let text = too_few().text() + &minute_of_messages(1 + 4 * 1_460);
         assert_eq!(findings("rto-stall", &text)[0].severity, Severity::Advice);
+    }
+
+    fn line_ms(text: &str, line: Line) -> f64 {
+        diagnose(text).connections().next().expect("one").ledger_ms.get(line)
+    }
+
+    const RESET: &str =
+        "10:00:20.000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [R.], seq 5841, ack 1, win 0, length 0\n";
+
+    #[test]
+    fn a_reset_ends_the_wait_and_does_not_hide_it() {
+        let mut talk = Bulk::without_sack(20_000);
+        (0..4).for_each(|index| talk.segment(30_000 + 10 * index, index));
+        [1_000_000, 3_000_000, 7_000_000].iter().for_each(|us| talk.segment(*us, 0));
+        let text = talk.text() + RESET;
+        let found = findings("rto-stall", &text);
+        assert_eq!(found.len(), 1);
+        // From the last segment to the reset: the last timer never expired.
+        assert!((found[0].cost_ms.0 - 19_969.97).abs() < 0.01, "{:?}", found[0].cost_ms);
+        assert!((line_ms(&text, Line::Rto) - 19_969.97).abs() < 0.01);
+        assert!(findings("fast-recovery", &text).is_empty());
+    }
+
+    #[test]
+    fn bytes_that_stay_missing_until_a_reset() {
+        // At the server: the second segment never comes, and the server tells of what is behind it.
+        let mut talk = Bulk::at_server(20_000);
+        talk.segment(30_000, 0);
+        talk.ack(30_010, 1);
+        talk.segment(30_100, 2);
+        talk.sack(30_110, 1, (2, 3));
+        let text = talk.text() + RESET;
+        assert_eq!(findings("rto-stall", &text).len(), 1);
+        assert!(line_ms(&text, Line::Rto) > 19_900.0);
+    }
+
+    #[test]
+    fn a_reset_of_a_quiet_connection_ends_no_wait() {
+        let mut talk = Bulk::at_server(20_000);
+        (0..3).for_each(|index| talk.segment(30_000 + 10 * index, index));
+        talk.ack(30_030, 3);
+        let text = talk.text() + RESET;
+        assert!(findings("rto-stall", &text).is_empty());
+        assert!(line_ms(&text, Line::Rto) < 0.01);
+    }
+
+    #[test]
+    fn keep_alives_do_not_end_a_silence() {
+        let mut talk = Bulk::at_server(20_000);
+        talk.segment(30_000, 0);
+        talk.segment(30_100, 2);
+        talk.sack(30_110, 1, (2, 3));
+        // The server, which has sent nothing, keeps the connection alive.
+        let alive = "10:00:05.000000 IP 10.0.0.2.80 > 10.0.0.1.40000: Flags [.], seq 0:1, ack 1461, win 65160, length 1\n\
+                     10:00:05.020000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [.], seq 4381, ack 1, win 64240, length 0\n";
+        let mut end = Bulk::at_server(20_000);
+        end.segment(9_000_000, 1);
+        end.ack(9_000_010, 3);
+        let end: String = end.text().lines().skip(3).map(|line| format!("{line}\n")).collect();
+        let found = findings("rto-stall", &(talk.text() + alive + &end));
+        assert_eq!((found.len(), found[0].count), (1, 1));
+        assert!((found[0].cost_ms.0 - 8_969.89).abs() < 0.02, "{:?}", found[0].cost_ms);
     }
 }

@@ -240,4 +240,36 @@ mod tests {
         talk.duplicate_below(50_040, 4, (2, 3));
         assert!(findings("spurious-retransmit", &talk.text()).is_empty());
     }
+
+    /// A slow line: each segment's ACK comes 370 ms after it, and the timer has run out 50 ms before. Each copy draws an ACK
+    /// of its own, if none was lost; there are no timestamps, and no SACK.
+    fn slow_line(has_echoes: bool) -> String {
+        let mut talk = Bulk::without_sack(20_000);
+        for number in 0..6_u64 {
+            let start = 100_000 + 800_000 * number;
+            talk.segment(start, number);
+            talk.segment(start + 320_000, number);
+            talk.ack(start + 370_000, number + 1);
+            if has_echoes {
+                talk.ack(start + 700_000, number + 1);
+            }
+        }
+        talk.text()
+    }
+
+    #[test]
+    fn copies_that_drew_an_ack_each_were_not_needed() {
+        let text = slow_line(true);
+        assert_eq!(findings("spurious-retransmit", &text).first().map(|found| found.count), Some(6));
+        for rule in ["rto-stall", "tail-loss", "fast-recovery", "one-hole-per-rtt"] {
+            assert!(findings(rule, &text).is_empty(), "{rule}");
+        }
+    }
+
+    #[test]
+    fn copies_that_nothing_answers_twice_were_needed() {
+        let text = slow_line(false);
+        assert!(findings("spurious-retransmit", &text).is_empty());
+        assert_eq!(findings("rto-stall", &text).len(), 1);
+    }
 }

@@ -52,12 +52,15 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         findings.push(of_refusal(subject));
         return;
     }
-    for end in 0..2 {
-        if let Some(tally) = subject.tally(Cause::SynTimeout, end)
-            && tally.total >= SMALLEST_STALL
-        {
-            findings.push(finding(subject, end, tally));
-        }
+    let client = subject.client();
+    let [syn, syn_ack] = [client, 1 - client].map(|end| subject.tally(Cause::SynTimeout, end));
+    // Where both were sent again it is one wait: the client's, if its SYN was.
+    let all = match (syn, syn_ack) {
+        (Some(syn), Some(syn_ack)) => Some(syn.clone().with(syn_ack)),
+        (tally, other) => tally.or(other).cloned(),
+    };
+    if let Some(tally) = all.filter(|tally| tally.total >= SMALLEST_STALL) {
+        findings.push(finding(subject, if syn.is_some() { client } else { 1 - client }, &tally));
     }
 }
 
@@ -345,5 +348,46 @@ mod tests {
             10:00:00.900000 IP 10.0.0.2.80 > 10.0.0.1.40000: Flags [S.], seq 499, ack 100, win 64240, options [mss 1460], length 0\n\
             10:00:00.900050 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [.], ack 1, win 64240, length 0\n";
         assert!(findings("syn-retry", text).is_empty());
+    }
+
+    /// A server's SYN-ACK at 0 and again a second later, without the SYN; the client's ACK between them or behind them.
+    fn without_syn(ack: &str) -> String {
+        let syn_ack = "10.0.0.2.80 > 10.0.0.1.40000: Flags [S.], seq 70, ack 11, win 65160, options [mss 1460], length 0\n";
+        format!(
+            "10:00:00.000000 IP {syn_ack}10:00:01.000000 IP {syn_ack}\
+             {ack} IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [.], ack 1, win 64240, length 0\n\
+             10:00:01.400000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [P.], seq 1:101, ack 1, win 64240, length 100\n"
+        )
+    }
+
+    #[test]
+    fn a_syn_ack_again_whose_syn_was_not_captured() {
+        let found = findings("syn-retry", &without_syn("10:00:01.020000"));
+        assert_eq!((found.len(), found[0].count), (1, 1));
+        assert!((found[0].cost_ms.0 - 1_000.0).abs() < 0.01, "{:?}", found[0].cost_ms);
+    }
+
+    #[test]
+    fn a_server_that_waits_for_data_repeats_its_syn_ack_for_nobody() {
+        let text = without_syn("10:00:00.020000");
+        let mut lines: Vec<&str> = text.lines().collect();
+        lines.sort_unstable();
+        assert!(findings("syn-retry", &(lines.join("\n") + "\n")).is_empty());
+    }
+
+    #[test]
+    fn an_answer_that_passed_and_was_lost_behind_the_capture() {
+        let syn =
+            "10.0.0.1.40000 > 10.0.0.2.80: Flags [S], seq 10, win 64240, options [mss 1460], length 0\n";
+        let syn_ack = "10.0.0.2.80 > 10.0.0.1.40000: Flags [S.], seq 70, ack 11, win 65160, options [mss 1460], length 0\n";
+        let text = format!(
+            "10:00:00.000000 IP {syn}10:00:00.100000 IP {syn_ack}\
+             10:00:01.000000 IP {syn}10:00:01.100000 IP {syn_ack}\
+             10:00:01.120000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [.], ack 1, win 64240, length 0\n"
+        );
+        let found = findings("syn-retry", &text);
+        assert_eq!((found.len(), found[0].count), (1, 1), "{found:?}");
+        assert!((found[0].cost_ms.0 - 1_000.0).abs() < 0.01, "{:?}", found[0].cost_ms);
+        assert!(found[0].summary.contains("had passed the capture"), "{}", found[0].summary);
     }
 }

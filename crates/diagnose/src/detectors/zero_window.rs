@@ -153,8 +153,8 @@ fn fixes(subject: &Subject<'_>, receiver: End) -> Vec<Fix> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::findings;
-    use crate::report::Blamed;
+    use super::super::testing::{Talk, diagnose, findings};
+    use crate::report::{Blamed, Line, Source};
 
     /// An upload whose server stops reading after two segments; it takes `pause` ms until there is room.
     fn upload(pauses: &[u64], closed: &str) -> String {
@@ -246,5 +246,83 @@ mod tests {
         let text = upload(&[0, 0, 0, 0], "0");
         assert!(findings("zero-window", &text).is_empty());
         assert_eq!(findings("small-receive-window", &text).len(), 1);
+    }
+
+    /// In the midst of a connection: a server's segment fills the window, which then stays zero. Its probes repeat the byte
+    /// before the next one.
+    fn dead(probes: &[u64], last: &str) -> String {
+        let (server, client) = ("10.0.0.2.80 > 10.0.0.1.40000: Flags", "10.0.0.1.40000 > 10.0.0.2.80: Flags");
+        let mut text = format!(
+            "10:00:00.000000 IP {server} [{last}], seq 1:1345, ack 1, win 108, length 1344\n\
+             10:00:00.000040 IP {client} [.], ack 1345, win 0, length 0\n"
+        );
+        for second in probes {
+            text += &format!(
+                "10:00:{second:02}.000000 IP {server} [.], seq 1344, ack 1, win 108, length 0\n\
+                 10:00:{second:02}.000030 IP {client} [.], ack 1345, win 0, length 0\n"
+            );
+        }
+        text
+    }
+
+    #[test]
+    fn a_window_that_never_opens_again_is_told_of_at_the_end() {
+        let text = dead(&[3, 9, 21], "P.");
+        let found = findings("zero-window", &text);
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((found.blame.side, found.count), (Blamed::Client, 1));
+        assert!((found.cost_ms.0 - 21_000.03).abs() < 0.01, "{:?}", found.cost_ms);
+        let lines = diagnose(&text).connections().next().expect("one").ledger_ms;
+        assert!((lines.get(Line::Rwnd) - 21_000.03).abs() < 0.01, "{lines:?}");
+    }
+
+    #[test]
+    fn a_zero_window_that_nobody_asks_about_kept_nobody_waiting() {
+        let quiet = dead(&[], "P.")
+            + "10:00:21.000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [F.], seq 1, ack 1345, win 0, length 0\n";
+        assert!(findings("zero-window", &quiet).is_empty());
+    }
+
+    #[test]
+    fn a_window_that_was_zero_before_any_data_was_seen() {
+        let text = "\
+            10:00:00.000000 IP 10.0.0.2.80 > 10.0.0.1.40000: Flags [.], ack 1, win 2920, length 0\n\
+            10:00:00.000400 IP 10.0.0.2.80 > 10.0.0.1.40000: Flags [.], ack 2921, win 0, length 0\n\
+            10:00:00.020400 IP 10.0.0.2.80 > 10.0.0.1.40000: Flags [.], ack 2921, win 64240, length 0\n\
+            10:00:00.020600 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [.], seq 2921:4381, ack 1, win 64240, length 1460\n";
+        let found = findings("zero-window", text);
+        assert_eq!(found.len(), 1);
+        assert!((found[0].cost_ms.0 - 20.2).abs() < 0.01, "{:?}", found[0].cost_ms);
+    }
+
+    /// An upload with 800 bytes of window left, less than a segment. What leaves 5 s later has so many bytes; the server
+    /// never ACKs it.
+    fn pressed(len: u64) -> String {
+        let mut talk = Talk::near_client(200);
+        talk.data(1_000, true, 1_460);
+        talk.line(1_200, false, "[.], ack 1461, win 40, length 0");
+        talk.flight(1_300, true, 3);
+        talk.line(100_000, false, "[.], ack 5841, win 6, length 0");
+        for us in [5_000_000, 10_000_000, 20_000_000] {
+            talk.line(us, true, &format!("[.], seq 5841:{}, ack 1, win 502, length {len}", 5841 + len));
+        }
+        talk.text()
+    }
+
+    #[test]
+    fn a_window_too_small_for_a_segment_is_no_loss() {
+        let text = pressed(768);
+        let found = findings("zero-window", &text);
+        assert_eq!((found.len(), found[0].blame.side), (1, Blamed::Server));
+        assert!(found[0].cost_ms.0 > 19_000.0, "{found:?}");
+        for other in ["tail-loss", "rto-stall", "fast-recovery", "bufferbloat"] {
+            assert!(findings(other, &text).is_empty(), "{other}");
+        }
+    }
+
+    #[test]
+    fn what_leaves_room_in_the_window_was_not_pressed_into_it() {
+        let text = pressed(500);
+        assert_eq!(findings("rto-stall", &text).len() + findings("tail-loss", &text).len(), 1);
     }
 }

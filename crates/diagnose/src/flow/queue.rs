@@ -82,7 +82,10 @@ impl Connection {
         // The receiver ACKs two full segments at once (RFC 1122 section 4.2.3.2), unless its program does not read.
         let is_prompt = was_in_flight >= 2 * full && (half.in_flight() > 0 || bytes >= 2 * full);
         // The ACK of what lies behind a hole waits for the hole.
-        if !is_prompt || half.freed_without_reading() || half.is_repairing() || half.has_hole() {
+        // Where the capture has no pure ACKs, each that it has came with an answer.
+        let is_filtered = self.halves[1 - end].pure_acks == 0;
+        if is_filtered || !is_prompt || half.freed_without_reading() || half.is_repairing() || half.has_hole()
+        {
             return;
         }
         let queued = half.rtt - half.part_or_zero();

@@ -373,7 +373,7 @@ impl Connection {
         if half.is_repairing() && is_silent {
             self.extend_silence(end, now, facts);
         } else if let Some(opened) = hole.filter(|_| is_silent) {
-            self.publish_unseen_silence(end, (opened, now), half.freed_number, facts);
+            self.publish_unseen(end, (opened, self.previous, now), half.freed_number, facts);
         }
         self.publish_open_repair(end, now, facts);
         if let Some(trouble) = &mut self.halves[end].trouble {
@@ -398,8 +398,8 @@ impl Connection {
     }
 
     /// An ACK moves into a hole that opened at a certain time, though nothing was seen to fill it: the capture lacks that
-    /// packet. If the receiver had told of the hole, or left it open for longer than it may delay an ACK, and nothing had
-    /// come for as long as a timer takes, a timer has sent it.
+    /// packet. If the receiver had told of the hole, or left it open for longer than it may delay an ACK, it was sent again;
+    /// by a timer, if nothing had come for as long as one takes.
     pub(crate) fn note_unseen_repair(
         &mut self,
         end: End,
@@ -409,34 +409,40 @@ impl Connection {
         facts: &mut impl Facts,
     ) {
         let least = if is_told { TIMER_SILENCE } else { LATEST_PURE_ACK };
-        if self.halves[end].freed_at != now || now - self.previous < least + self.reaction_most(end) {
+        let is_silent = now - self.previous >= least + self.reaction_most(end);
+        if self.halves[end].freed_at != now || !(is_told || is_silent) {
             return;
         }
-        if self.halves[end].is_repairing() {
-            return self.extend_silence(end, now, facts);
+        let until = if is_silent { self.previous } else { now };
+        match (self.halves[end].is_repairing(), is_silent) {
+            (true, false) => return,
+            (true, true) => return self.extend_silence(end, now, facts),
+            (false, _) => self.publish_unseen(end, (opened, until, now), number, facts),
         }
-        self.publish_unseen_silence(end, (opened, now), number, facts);
         if let Some(trouble) = &mut self.halves[end].trouble {
             trouble.recovered_at = now;
         }
     }
 
-    /// Books a timer's silence, from the last packet on, and before it the time since the loss was known.
-    fn publish_unseen_silence(
+    /// Books a repair that was not seen, of a loss known since `opened`, and the timer's silence, if there was one, that began
+    /// at `quiet`.
+    fn publish_unseen(
         &mut self,
         end: End,
-        (opened, now): (i64, i64),
+        (opened, quiet, now): (i64, i64, i64),
         number: u64,
         facts: &mut impl Facts,
     ) {
-        let (half, previous) = (&self.halves[end], self.previous);
+        let half = &self.halves[end];
         let packets = [half.sent_number, number, number];
         let recovered_at = half.trouble.as_ref().map_or(NEVER, |trouble| trouble.recovered_at);
         let since = opened.max(recovered_at);
-        if since < previous {
-            facts.take(Fact::Wait(Wait::new(Cause::Recovery, end, (since, previous), packets)));
+        if since < quiet {
+            facts.take(Fact::Wait(Wait::new(Cause::Recovery, end, (since, quiet), packets)));
         }
-        facts.take(Fact::Wait(Wait::new(Cause::Timeout, end, (previous, now), packets)));
+        if quiet < now {
+            facts.take(Fact::Wait(Wait::new(Cause::Timeout, end, (quiet, now), packets)));
+        }
         if let Some(trouble) = &mut self.halves[end].trouble {
             trouble.unseen_repairs = trouble.unseen_repairs.saturating_add(1);
         }
