@@ -17,6 +17,10 @@ const MICROSECOND: f64 = 1e-3;
 /// Rounding of sums of 64-bit floating point numbers, as a share: matters for spans of years.
 const ROUNDING: f64 = 1e-12;
 
+/// Rules whose cost is not time of the ledger's lines, and may overlap with others': lateness against a beat, and round trips that
+/// another way of asking would have saved.
+const BESIDE: [&str; 2] = ["uneven-cadence", "handshake-per-request"];
+
 pub(crate) fn report(diagnosis: &Diagnosis, expected: Expected) {
     let capture = diagnosis.capture();
     ledger(&capture.ledger_ms, "capture");
@@ -38,7 +42,7 @@ pub(crate) fn report(diagnosis: &Diagnosis, expected: Expected) {
     let mut costs = vec![Vec::new(); connections.len()];
     for finding in diagnosis.findings() {
         self::finding(&finding, &connections, &expected);
-        if let Some(id) = finding.connection {
+        if let Some(id) = finding.connection.filter(|_| !BESIDE.contains(&finding.rule)) {
             costs[id as usize].push((finding.rule, finding.cost_ms.0));
         }
     }

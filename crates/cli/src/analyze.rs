@@ -1,8 +1,9 @@
 //! `tcpwhy FILE…`: the main job.
 
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Write};
 use std::mem;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::rc::Rc;
 
@@ -21,6 +22,7 @@ use crate::hops::Gathering;
 use crate::html::{self, Page};
 use crate::narrowed::{Named, Narrowed};
 use crate::nothing::{Had, can_judge};
+use crate::parts::Parts;
 use crate::printer::Printer;
 use crate::programs::Peopled;
 use crate::quote::{Quoting, When};
@@ -80,6 +82,13 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "WHEN", hide_possible_values = true, hide_short_help = true, default_value_t = When::Auto)]
     whatif: When,
 
+    /// Read each file as a capture of its own
+    ///
+    /// Files that a recorder went through (tcpdump -C and -G, dumpcap -b, editcap -c) are otherwise one capture: where their names
+    /// say so, and each begins when the one before has ended.
+    #[arg(long, hide_short_help = true)]
+    separate: bool,
+
     #[command(flatten)]
     html: html::Args,
 
@@ -104,27 +113,33 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         fail_on: &args.fail_on,
         needs_something: true,
     };
-    let page = args.html.begin(args.files.len())?;
+    let captures = if args.separate { one_by_one(&args.files) } else { Parts::of(&args.files) };
+    let page = args.html.begin(captures.len())?;
     let out: Box<dyn Write> =
         if args.html.is_stdout() { Box::new(io::sink()) } else { Box::new(output::stdout()) };
     let printer = Printer::new(out, args.format, options, &args.fail_on)?;
     let mut results = Results::new(asked, printer, page);
     let mut unread = false;
-    for path in &args.files {
-        if stop.requested() {
-            unread = true;
-            complaint::about(path, "not read, after Ctrl-C");
-            continue;
-        }
-        match results.file_with_something(path, &stop) {
+    let mut left = VecDeque::from(captures);
+    while let Some(parts) = left.pop_front() {
+        let told = match stop.requested() {
+            true => Err(Trouble::Input("not read, after Ctrl-C".to_owned())),
+            false => results.file_with_something(&parts, &stop),
+        };
+        match told {
             Ok(()) => {}
             Err(Trouble::Input(what)) => {
                 unread = true;
-                complaint::about(path, &what);
-                output::unless_broken_pipe(results.printer.unread(&complaint::name(path), &what))?;
+                let name = parts.name();
+                complaint::say(&format!("{name}: {what}"));
+                output::unless_broken_pipe(results.printer.unread(&name, &what))?;
             }
             Err(Trouble::Output(error)) if error.kind() == ErrorKind::BrokenPipe => break,
             Err(Trouble::Output(error)) => return Err(output::failed(error)),
+        }
+        // Files that do not go on where the one before ended.
+        if let Some(others) = parts.others() {
+            left.push_front(others);
         }
     }
     let found = results.finish(&stop)?;
@@ -133,6 +148,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         (false, true) => FOUND.into(),
         (false, false) => ExitCode::SUCCESS,
     })
+}
+
+fn one_by_one(files: &[PathBuf]) -> Vec<Rc<Parts>> {
+    files.iter().map(|path| Rc::new(Parts::from(path.as_path()))).collect()
 }
 
 /// What is to be told of files; by default all of each.
@@ -171,23 +190,25 @@ impl<'a, W: Write> Results<'a, W> {
     }
 
     /// Analyses a file, which has to have something that was asked for.
-    fn file_with_something(&mut self, path: &Path, stop: &Stop) -> Result<(), Trouble> {
-        self.file(path, None, stop)?;
-        let nothing = mem::take(&mut self.had).nothing(self.asked.filter.as_deref(), self.asked.connection);
+    fn file_with_something(&mut self, parts: &Rc<Parts>, stop: &Stop) -> Result<(), Trouble> {
+        let read = self.file(parts, None, stop);
+        let had = mem::take(&mut self.had);
+        read?;
+        let nothing = had.nothing(self.asked.filter.as_deref(), self.asked.connection);
         nothing.map_or(Ok(()), |why| Err(Trouble::Input(why)))
     }
 
     /// Analyses a file. `name` is what it is called where that is not its path.
-    pub(crate) fn file(&mut self, path: &Path, name: Option<&str>, stop: &Stop) -> Result<(), Trouble> {
-        let mut quoting = Quoting::new(path, self.asked.whatif, self.asked.top, stop);
+    pub(crate) fn file(&mut self, parts: &Rc<Parts>, name: Option<&str>, stop: &Stop) -> Result<(), Trouble> {
+        let mut quoting = Quoting::new(parts, self.asked.whatif, self.asked.top, stop);
         let filter = self.asked.filter.clone();
-        self.hops.next_file(path);
-        self.page.iter_mut().for_each(|page| page.next_file(path));
+        self.hops.next_file(parts);
+        self.page.iter_mut().for_each(|page| page.next_file(parts));
         let take = &mut |analyzed: Analyzed| {
             self.hops.take(&analyzed.diagnosis);
             self.take(analyzed, name, &mut quoting)
         };
-        drive::captures(path, filter.as_deref(), None, stop, take)
+        drive::captures(parts, filter.as_deref(), None, stop, take)
     }
 
     fn take(&mut self, analyzed: Analyzed, name: Option<&str>, quoting: &mut Quoting<'_>) -> io::Result<()> {

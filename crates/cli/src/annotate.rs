@@ -140,7 +140,7 @@ fn comments(path: &Path, stop: &Stop) -> Result<Comments> {
 
 /// Hands over the captures in the file.
 fn analyzed(path: &Path, stop: &Stop, take: drive::Taker<'_>) -> Result<()> {
-    match drive::captures(path, None, None, stop, take) {
+    match drive::captures(&path.into(), None, None, stop, take) {
         Ok(()) if stop.requested() => bail!("stopped with Ctrl-C: there is no copy"),
         Ok(()) => Ok(()),
         Err(Trouble::Input(what)) => bail!(what),

@@ -41,6 +41,9 @@ Examples:
       tcpwhy --host 10.0.0.7 --port 5432 big.pcapng
       tcpwhy --connection 12 big.pcapng
 
+  A capture in several files, as tcpdump -C and -G leave it:
+      tcpwhy slow.pcap*
+
   Both sides of a proxy: what came apart and left together (also in one capture that has both):
       tcpwhy before.pcap behind.pcap
 

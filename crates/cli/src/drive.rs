@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::io::{self, Cursor, Read};
-use std::path::Path;
+use std::rc::Rc;
 
 use tcpwhy_diagnose::flow::series::Wanted as Recording;
 use tcpwhy_diagnose::{Analyzer, CaptureInfo, Diagnosis};
@@ -17,6 +17,7 @@ use crate::calls::{self, Recorded};
 use crate::complaint;
 use crate::filter::Filter;
 use crate::input::Input;
+use crate::parts::{Parts, joined};
 use crate::programs::Programs;
 use crate::progress::Progress;
 use crate::stop::Stop;
@@ -50,28 +51,28 @@ pub(crate) struct Analyzed {
 /// Takes each result as soon as it is there.
 pub(crate) type Taker<'a> = &'a mut dyn FnMut(Analyzed) -> io::Result<()>;
 
-/// Analyses the captures in one input: one in a capture file, one a block of packets in a text. `recorded` is the
-/// number of a connection whose packets are kept.
+/// Analyses the captures in one input: one in a capture file, or in the files of a set, one a block of packets in a
+/// text. `recorded` is the number of a connection whose packets are kept.
 pub(crate) fn captures(
-    path: &Path,
+    parts: &Parts,
     filter: Option<&Filter>,
     recorded: Option<u64>,
     stop: &Stop,
     take: Taker<'_>,
 ) -> Result<(), Trouble> {
-    recording(path, filter, recorded.as_slice(), stop, take)
+    recording(parts, filter, recorded.as_slice(), stop, take)
 }
 
 /// The same with the packets of several connections kept.
 pub(crate) fn recording(
-    path: &Path,
+    parts: &Parts,
     filter: Option<&Filter>,
     recorded: &[u64],
     stop: &Stop,
     take: Taker<'_>,
 ) -> Result<(), Trouble> {
     let all = |_| recorded.iter().copied().map(Recording::all).collect();
-    recording_parts(path, filter, &all, stop, take)
+    recording_parts(parts, filter, &all, stop, take)
 }
 
 /// What is recorded of a capture: of the one that has so many others before it in its input.
@@ -79,13 +80,13 @@ pub(crate) type Recordings<'a> = &'a dyn Fn(usize) -> Vec<Recording>;
 
 /// The same with what is wanted of each capture, which may be a part of some connections.
 pub(crate) fn recording_parts(
-    path: &Path,
+    parts: &Parts,
     filter: Option<&Filter>,
     recorded: Recordings<'_>,
     stop: &Stop,
     take: Taker<'_>,
 ) -> Result<(), Trouble> {
-    read(path, Wanted { filter, recorded, tap: None }, stop, take)
+    read(parts, Wanted { filter, recorded, tap: None }, stop, take)
 }
 
 /// What an input has, in the order of time.
@@ -110,8 +111,8 @@ impl Seen<'_> {
 pub(crate) type Tap<'a> = &'a dyn Fn(Seen<'_>, Option<&Names>);
 
 /// Shows all packets of an input, which are not analysed: `take` gets empty results, one for each capture in it.
-pub(crate) fn tapped(path: &Path, stop: &Stop, tap: Tap<'_>, take: Taker<'_>) -> Result<(), Trouble> {
-    read(path, Wanted { filter: None, recorded: &|_| Vec::new(), tap: Some(tap) }, stop, take)
+pub(crate) fn tapped(parts: &Parts, stop: &Stop, tap: Tap<'_>, take: Taker<'_>) -> Result<(), Trouble> {
+    read(parts, Wanted { filter: None, recorded: &|_| Vec::new(), tap: Some(tap) }, stop, take)
 }
 
 /// What somebody wants of an input's packets.
@@ -122,10 +123,11 @@ struct Wanted<'a> {
     tap: Option<Tap<'a>>,
 }
 
-fn read(path: &Path, wanted: Wanted<'_>, stop: &Stop, take: Taker<'_>) -> Result<(), Trouble> {
-    let input = Input::open(path, stop).map_err(|error| unreadable(&error))?;
+fn read(parts: &Parts, wanted: Wanted<'_>, stop: &Stop, take: Taker<'_>) -> Result<(), Trouble> {
+    parts.begin();
+    let input = Input::open(parts.first(), stop).map_err(|error| unreadable(&error))?;
     let progress = input.progress();
-    let run = Run { name: complaint::name(path), wanted, captures: Cell::new(0), progress: &progress };
+    let run = Run { parts, wanted, captures: Cell::new(0), progress: &progress, stop };
     let mut take = |diagnosis| {
         progress.clear();
         stop.reading(false);
@@ -142,11 +144,12 @@ fn read(path: &Path, wanted: Wanted<'_>, stop: &Stop, take: Taker<'_>) -> Result
 
 /// What stays the same for one input.
 struct Run<'a> {
-    name: String,
+    parts: &'a Parts,
     wanted: Wanted<'a>,
     /// Captures that have begun.
     captures: Cell<usize>,
-    progress: &'a Progress,
+    progress: &'a Rc<Progress>,
+    stop: &'a Stop,
 }
 
 impl Run<'_> {
@@ -186,8 +189,8 @@ impl Run<'_> {
     fn name_of(&self, start: &Start, captures_before: u32) -> String {
         match &start.name {
             Some(name) => name.clone(),
-            None if captures_before == 0 => self.name.clone(),
-            None => format!("{}, line {}", self.name, start.line),
+            None if captures_before == 0 => self.parts.name(),
+            None => format!("{}, line {}", self.parts.name(), start.line),
         }
     }
 
@@ -225,46 +228,56 @@ impl Run<'_> {
 
     fn capture_file(&self, mut reader: Reader<Input>) -> Analyzed {
         let mut gathering = Gathering::new(self);
-        let mut tally = Tally::default();
-        while let Some(item) = reader.next_item() {
-            let frame = match item {
-                InFile::Frame(frame) => frame,
-                InFile::Calls(block) => {
-                    gathering.calls.take(block);
-                    gathering.push_calls(gathering.latest());
-                    continue;
-                }
-            };
-            gathering.push_calls(frame.time);
-            gathering.count(frame.time, frame.original_len);
-            match decode_onto(&frame, gathering.frames, &mut gathering.batch) {
-                Ok(()) => gathering.flush_if_full(None),
-                Err(reason) => tally.add(reason),
+        let (kind, mut tally) = (reader.kind().to_owned(), Tally::default());
+        let (mut of_files, mut remarks, mut ends) = (Vec::new(), Vec::new(), Vec::new());
+        loop {
+            let before = gathering.frames;
+            gathering.file(&mut reader, &mut tally);
+            remarks.extend(comments(&reader, before));
+            of_files.push(reader.notes());
+            ends.push(gathering.frames);
+            match self.next_file(&gathering) {
+                Some(next) => reader = next,
+                None => break,
             }
         }
         gathering.push_calls(i64::MAX);
-        let mut notes = reader.notes();
+        let paths = self.parts.paths();
+        let mut notes = Vec::from_iter(joined::notes(&paths, &ends));
+        notes.extend(joined::of_files(&paths, of_files));
         notes.extend(tally.notes());
-        notes.extend(comments(&reader));
-        gathering.finish(CaptureInfo {
-            name: self.name.clone(),
-            kind: reader.kind().to_owned(),
-            has_date: true,
-            notes,
-            ..CaptureInfo::default()
-        })
+        notes.append(&mut remarks);
+        let name = self.parts.name();
+        gathering.finish(CaptureInfo { name, kind, has_date: true, notes, ..CaptureInfo::default() })
+    }
+
+    /// The file in which the capture goes on.
+    fn next_file(&self, gathering: &Gathering<'_>) -> Option<Reader<Input>> {
+        if self.stop.requested() {
+            return None;
+        }
+        let next = self.parts.go_on(gathering.span)?;
+        let input = Input::go_on(next, self.stop, self.progress).ok();
+        if let Some(Ok(Opened::Capture(reader))) = input.map(container::open) {
+            return Some(reader);
+        }
+        // It was there a moment ago. Why it is not, is told when it is read as a capture of its own.
+        self.parts.go_back();
+        None
     }
 }
 
 /// What somebody wrote into the file about it or its packets. What `tcpwhy annotate` did, the report itself says.
-fn comments(reader: &Reader<Input>) -> Vec<String> {
+///
+/// `before` is how many frames files before it had.
+fn comments(reader: &Reader<Input>, before: u64) -> Vec<String> {
     let (ours, all): (Vec<_>, Vec<_>) =
         reader.comments().iter().partition(|comment| comment.text.starts_with(annotate::MARK));
     let mut notes: Vec<String> = all
         .iter()
         .take(COMMENTS)
         .map(|comment| match comment.frame {
-            Some(number) => format!("Comment on packet {number}: {}", comment.text),
+            Some(number) => format!("Comment on packet {}: {}", before + number, comment.text),
             None => format!("Comment: {}", comment.text),
         })
         .collect();
@@ -311,6 +324,26 @@ impl<'a> Gathering<'a> {
             bytes: 0,
             span: None,
             kept: 0,
+        }
+    }
+
+    /// Takes what a file has.
+    fn file(&mut self, reader: &mut Reader<Input>, tally: &mut Tally) {
+        while let Some(item) = reader.next_item() {
+            let frame = match item {
+                InFile::Frame(frame) => frame,
+                InFile::Calls(block) => {
+                    self.calls.take(block);
+                    self.push_calls(self.latest());
+                    continue;
+                }
+            };
+            self.push_calls(frame.time);
+            self.count(frame.time, frame.original_len);
+            match decode_onto(&frame, self.frames, &mut self.batch) {
+                Ok(()) => self.flush_if_full(None),
+                Err(reason) => tally.add(reason),
+            }
         }
     }
 

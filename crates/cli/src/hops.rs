@@ -4,21 +4,21 @@
 //! way; most reports take none.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use tcpwhy_diagnose::Diagnosis;
 use tcpwhy_diagnose::hops::{Candidates, Hop, Hops, MOST_CONNECTIONS, Place, Spoken};
 
-use crate::complaint;
 use crate::drive::{self, Analyzed};
 use crate::filter::Filter;
+use crate::parts::Parts;
 use crate::stop::Stop;
 
 /// What the captures of a report tell of their connections, while they pass.
 #[derive(Debug, Default)]
 pub(crate) struct Gathering {
     /// Each once, though it may be named twice.
-    files: Vec<PathBuf>,
+    files: Vec<Rc<Parts>>,
     /// Files named.
     named: usize,
     /// Whether the present file can be read a second time, and is not named for the second time.
@@ -33,12 +33,11 @@ pub(crate) struct Gathering {
 
 impl Gathering {
     /// The next file begins.
-    pub(crate) fn next_file(&mut self, file: &Path) {
+    pub(crate) fn next_file(&mut self, file: &Rc<Parts>) {
         self.named += 1;
         self.place = 0;
-        // A pipe can be read once only. What is not there has no connections to compare.
-        let can_be_read_again = file != Path::new("-") && (file.is_file() || !file.exists());
-        let is_new = !self.files.iter().any(|other| other == file);
+        let can_be_read_again = file.can_be_read_again();
+        let is_new = !self.files.iter().any(|other| other.first() == file.first());
         self.is_compared = can_be_read_again && is_new;
         if !can_be_read_again {
             self.note(
@@ -49,12 +48,12 @@ impl Gathering {
             self.note(file, "is named twice; its connections were compared once.");
         }
         if is_new {
-            self.files.push(file.to_owned());
+            self.files.push(Rc::clone(file));
         }
     }
 
-    fn note(&mut self, file: &Path, what: &str) {
-        self.notes.push(format!("{} {what}", complaint::name(file)));
+    fn note(&mut self, file: &Parts, what: &str) {
+        self.notes.push(format!("{} {what}", file.name()));
     }
 
     /// The next capture of the present file.
@@ -67,7 +66,7 @@ impl Gathering {
             return;
         }
         if diagnosis.len().max(self.hops.len()) > MOST_CONNECTIONS {
-            let file = self.files[here.0].clone();
+            let file = Rc::clone(&self.files[here.0]);
             self.note(&file, TOO_MANY);
             self.is_compared = false;
         } else {
@@ -124,7 +123,7 @@ const NONE: &str = "No connection goes on in another capture. Only a proxy that 
 
 /// What is wanted of the captures in one file; `numbers` are theirs in the report, by their place in the file.
 fn spoken(
-    file: &Path,
+    file: &Parts,
     numbers: &HashMap<usize, usize>,
     candidates: &Candidates,
     filter: Option<&Filter>,
@@ -138,7 +137,8 @@ fn spoken(
         return spoken;
     }
     // What cannot be read any more is not compared.
-    let _ = drive::recording(file, filter, &wanted, stop, &mut |Analyzed { diagnosis, .. }| {
+    let again = Parts::again(&file.paths());
+    let _ = drive::recording(&again, filter, &wanted, stop, &mut |Analyzed { diagnosis, .. }| {
         if let Some(&capture) = numbers.get(&place) {
             let of = |connection| Some((Place { capture, connection }, diagnosis.spoken(connection)?));
             spoken.extend(candidates.wanted(capture).into_iter().filter_map(of));

@@ -46,13 +46,16 @@ impl Input {
             return Err(ErrorKind::IsADirectory.into());
         }
         let size = metadata.is_file().then_some(metadata.len());
-        Ok(Self {
-            file,
-            is_stream: size.is_none(),
-            stop: stop.clone(),
-            stopping: None,
-            progress: Rc::new(Progress::new(path, size, stop.seen())),
-        })
+        let progress = Rc::new(Progress::new(path, size, stop.seen()));
+        Ok(Self { file, is_stream: size.is_none(), stop: stop.clone(), stopping: None, progress })
+    }
+
+    /// Opens a file in which another goes on; both are one progress.
+    pub(crate) fn go_on(path: &Path, stop: &Stop, progress: &Rc<Progress>) -> io::Result<Self> {
+        let file = File::open(path)?;
+        progress.add_size(file.metadata()?.len());
+        let progress = Rc::clone(progress);
+        Ok(Self { file, is_stream: false, stop: stop.clone(), stopping: None, progress })
     }
 
     /// The count of what was read, shared with whoever counts packets.

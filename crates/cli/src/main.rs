@@ -24,6 +24,7 @@ mod man;
 mod narrowed;
 mod nothing;
 mod output;
+mod parts;
 mod plot;
 mod printer;
 mod programs;

@@ -158,7 +158,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     // One pass, so that standard input will do: the packets of the connection are kept while it is read.
     let recorded = Some(args.connection.unwrap_or(0));
     let take = &mut |analyzed: Analyzed| search.take(analyzed.diagnosis);
-    match drive::captures(&args.file, filter.as_ref(), recorded, &Stop::on_ctrl_c(), take) {
+    match drive::captures(&args.file.as_path().into(), filter.as_ref(), recorded, &Stop::on_ctrl_c(), take) {
         Ok(()) => {}
         Err(Trouble::Input(what)) => bail!("{}: {what}", complaint::name(&args.file)),
         Err(Trouble::Output(error)) => return Err(output::failed(error)),

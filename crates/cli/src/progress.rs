@@ -34,7 +34,7 @@ pub(crate) struct Seen {
 pub(crate) struct Progress {
     name: String,
     /// Size in bytes; `None` for a stream.
-    size: Option<u64>,
+    size: Cell<Option<u64>>,
     bytes: Cell<u64>,
     packets: Cell<u64>,
     started: Instant,
@@ -54,13 +54,22 @@ impl Progress {
         }
         Self {
             name: plain(&complaint::name(path)).into_owned(),
-            size,
+            size: Cell::new(size),
             bytes: Cell::new(0),
             packets: Cell::new(0),
             started: Instant::now(),
             redraw_at: Cell::new(PATIENCE),
             bar: RefCell::default(),
             seen,
+        }
+    }
+
+    /// The input goes on in another file of that size.
+    pub(crate) fn add_size(&self, more: u64) {
+        let size = self.size.get().map(|size| size + more);
+        self.size.set(size);
+        if let (Some(bar), Some(size)) = (&*self.bar.borrow(), size) {
+            bar.set_length(size);
         }
     }
 
@@ -98,7 +107,7 @@ impl Progress {
 
     fn new_bar(&self) -> ProgressBar {
         // The message is cut to the terminal's width: a line that wraps cannot be redrawn.
-        let (bar, template) = match self.size {
+        let (bar, template) = match self.size.get() {
             Some(size) => (ProgressBar::new(size), "{bar:24} {percent:>3}%  {wide_msg}"),
             None => (ProgressBar::no_length(), "Ctrl-C for the report  {bytes}, {wide_msg}"),
         };

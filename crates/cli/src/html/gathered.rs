@@ -18,8 +18,8 @@ pub(super) struct Gathered {
 
 /// Where a capture's packets are.
 pub(super) enum Place {
-    /// In this file, which has so many captures before it.
-    In { file: PathBuf, capture: usize },
+    /// In this file, which has so many captures before it; or in the files of a set, one after the other.
+    In { file: Vec<PathBuf>, capture: usize },
     /// They cannot be had, for this reason.
     Nowhere(&'static str),
 }

@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueHint;
@@ -29,6 +30,7 @@ use crate::calls::Recorded;
 use crate::complaint;
 use crate::drive::Trouble;
 use crate::filter::Filter;
+use crate::parts::Parts;
 use crate::printer::Printer;
 use crate::stop::Stop;
 use gathered::{Gathered, Place};
@@ -115,7 +117,7 @@ pub(crate) fn of_captures(page: Page, captures: &[(PathBuf, String)]) -> Result<
     let printer = Printer::new(io::sink(), ReportFormat::Terminal, options, &[])?;
     let (mut results, stop) = (Results::new(asked, printer, Some(page)), Stop::default());
     for (path, name) in captures {
-        match results.file(path, Some(name), &stop) {
+        match results.file(&Rc::new(path.as_path().into()), Some(name), &stop) {
             Ok(()) => {}
             Err(Trouble::Input(why)) => bail!("{}: {why}", path.display()),
             Err(Trouble::Output(error)) => return Err(error.into()),
@@ -140,7 +142,7 @@ pub(crate) struct Page {
     captures: Vec<Gathered>,
     rules: BTreeSet<&'static str>,
     /// The file that is being read, where it can be read again.
-    file: Option<PathBuf>,
+    file: Option<Rc<Parts>>,
     /// Which capture of it comes next.
     next: usize,
     /// Captures beyond those that a page has.
@@ -171,10 +173,10 @@ impl Page {
     }
 
     /// The next file begins.
-    pub(crate) fn next_file(&mut self, path: &Path) {
+    pub(crate) fn next_file(&mut self, file: &Rc<Parts>) {
         self.next = 0;
         // A pipe can be read once only.
-        self.file = (path != Path::new("-") && path.is_file()).then(|| path.to_owned());
+        self.file = file.size().is_some().then(|| Rc::clone(file));
     }
 
     /// The next capture of the present file begins.
@@ -185,7 +187,7 @@ impl Page {
     /// Takes the present capture's report; `recorded` is what was recorded beside the packets.
     pub(crate) fn take(&mut self, source: &dyn Source, recorded: Option<&Recorded>) -> io::Result<()> {
         let place = match &self.file {
-            Some(file) => Place::In { file: file.clone(), capture: self.next.saturating_sub(1) },
+            Some(file) => Place::In { file: file.paths(), capture: self.next.saturating_sub(1) },
             None => Place::Nowhere(tables::UNREADABLE),
         };
         self.take_at(source, recorded, place)

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tcpwhy_diagnose::Diagnosis;
 use tcpwhy_diagnose::flow::series::Wanted;
@@ -12,6 +12,7 @@ use tcpwhy_report::html::{EvidencePlace, Share, Table, TableEntry, shares};
 use super::gathered::{Gathered, Place, Wanting};
 use crate::drive::{self, Analyzed, Trouble};
 use crate::filter::Filter;
+use crate::parts::Parts;
 use crate::stop::Stop;
 
 pub(super) const UNREADABLE: &str =
@@ -92,8 +93,8 @@ fn shared_out(captures: &[Gathered], budget: u64) -> Vec<Shares> {
 }
 
 /// The files that captures are in, each once.
-fn files(captures: &[Gathered]) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = Vec::new();
+fn files(captures: &[Gathered]) -> Vec<Vec<PathBuf>> {
+    let mut files: Vec<Vec<PathBuf>> = Vec::new();
     for gathered in captures {
         if let Place::In { file, .. } = &gathered.place
             && !files.contains(file)
@@ -106,7 +107,7 @@ fn files(captures: &[Gathered]) -> Vec<PathBuf> {
 
 /// Reads a file again, for the captures that are in it.
 fn read(
-    path: &Path,
+    path: &[PathBuf],
     captures: &mut [Gathered],
     shares: &[Shares],
     filter: Option<&Filter>,
@@ -129,16 +130,22 @@ fn read(
     }
     let wanted = |capture: usize| wanted_at.get(&capture).cloned().unwrap_or_default();
     let mut place = 0;
-    drive::recording_parts(path, filter, &wanted, stop, &mut |Analyzed { diagnosis, .. }| {
-        // A file that is named twice is two captures of the page, with the same packets.
-        for (gathered, shares) in captures.iter_mut().zip(shares) {
-            if is_here(gathered, place) && !stop.requested() {
-                add_tables(gathered, shares, &diagnosis, tables);
+    drive::recording_parts(
+        &Parts::again(path),
+        filter,
+        &wanted,
+        stop,
+        &mut |Analyzed { diagnosis, .. }| {
+            // A file that is named twice is two captures of the page, with the same packets.
+            for (gathered, shares) in captures.iter_mut().zip(shares) {
+                if is_here(gathered, place) && !stop.requested() {
+                    add_tables(gathered, shares, &diagnosis, tables);
+                }
             }
-        }
-        place += 1;
-        Ok(())
-    })
+            place += 1;
+            Ok(())
+        },
+    )
 }
 
 /// What is recorded of a capture's connections.

@@ -16,6 +16,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::rc::Rc;
 use std::thread;
 use std::time::Duration;
 
@@ -186,7 +187,8 @@ const NOT_KEPT: &str =
 fn write_page(mut page: Page, report: &dyn Source, file: Option<&File>) -> Result<()> {
     match file {
         Some(file) => {
-            page.next_file(Path::new(&format!("/proc/self/fd/{}", file.as_raw_fd())));
+            let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+            page.next_file(&Rc::new(Path::new(&path).into()));
             page.next_capture();
             page.take(report, None)?;
         }

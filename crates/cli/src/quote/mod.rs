@@ -6,13 +6,12 @@
 mod fixes;
 mod packets;
 
-use std::path::Path;
-
 use clap::ValueEnum;
 use tcpwhy_diagnose::report::{Blamed, Capture, Connection, Finding, Source, WhatIf};
 use tcpwhy_report::{number, terminal};
 use tcpwhy_simulate::whatif::{self, Answer, Effort, Hints, Placed};
 
+use crate::parts::Parts;
 use crate::stop::Stop;
 use crate::whatif::corked;
 use packets::Wanted;
@@ -50,9 +49,9 @@ const UNLIMITED: Limits = Limits { bytes: u64::MAX, packets: u64::MAX, effort: u
 
 /// Predictions for the captures of one file, one after the other.
 pub(crate) struct Quoting<'a> {
-    file: &'a Path,
-    /// Its size; `None` where it cannot be read again.
-    size: Option<u64>,
+    file: &'a Parts,
+    /// Whether anybody asked.
+    is_asked: bool,
     limits: Limits,
     /// Connections of a capture that are shown in full.
     top: usize,
@@ -64,13 +63,10 @@ pub(crate) struct Quoting<'a> {
 }
 
 impl<'a> Quoting<'a> {
-    pub(crate) fn new(file: &'a Path, when: When, top: usize, stop: &'a Stop) -> Self {
-        let is_asked = when != When::Never && file != Path::new("-");
-        let metadata = is_asked.then(|| file.metadata().ok()).flatten();
-        // A pipe can be read once only.
-        let size = metadata.filter(std::fs::Metadata::is_file).map(|metadata| metadata.len());
+    pub(crate) fn new(file: &'a Parts, when: When, top: usize, stop: &'a Stop) -> Self {
+        let is_asked = when != When::Never;
         let limits = if when == When::Always { UNLIMITED } else { UNNOTICED };
-        Self { file, size, limits, top, stop, captures: 0, again: 0 }
+        Self { file, is_asked, limits, top, stop, captures: 0, again: 0 }
     }
 
     /// The next capture begins.
@@ -84,8 +80,9 @@ impl<'a> Quoting<'a> {
     }
 
     fn quotes(&mut self, source: &dyn Source, whole: &dyn Source) -> Vec<Quote> {
-        let Some(size) = self.size.filter(|size| self.again.saturating_add(*size) <= self.limits.bytes)
-        else {
+        // A pipe can be read once only.
+        let size = if self.is_asked { self.file.size() } else { None };
+        let Some(size) = size.filter(|size| self.again.saturating_add(*size) <= self.limits.bytes) else {
             return Vec::new();
         };
         // After Ctrl-C somebody waits for the report, and the file has more than was read of it.
@@ -99,7 +96,8 @@ impl<'a> Quoting<'a> {
             return Vec::new();
         }
         self.again += size;
-        packets::gather(self.file, self.captures - 1, &mut wanted, self.stop);
+        let file = Parts::again(&self.file.paths());
+        packets::gather(&file, self.captures - 1, &mut wanted, self.stop);
         self.predictions(&wanted)
     }
 

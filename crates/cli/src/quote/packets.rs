@@ -2,7 +2,6 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::path::Path;
 
 use tcpwhy_diagnose::report::{Connection, Finding, Line, Protocol, Source};
 use tcpwhy_simulate::whatif;
@@ -10,6 +9,7 @@ use tcpwhy_wire::calls::Write;
 use tcpwhy_wire::{Names, Packet, Socket};
 
 use crate::drive::{self, Seen};
+use crate::parts::Parts;
 use crate::stop::Stop;
 use crate::whatif::{MOST_CONNECTIONS, host, one_after_the_other};
 
@@ -122,7 +122,7 @@ fn is_about(finding: &Finding, connection: &Connection) -> bool {
 }
 
 /// Reads capture number `capture` of a file again and keeps what is wanted of it. What cannot be read is not kept.
-pub(super) fn gather(file: &Path, capture: usize, wanted: &mut [Wanted], stop: &Stop) {
+pub(super) fn gather(file: &Parts, capture: usize, wanted: &mut [Wanted], stop: &Stop) {
     let present = Cell::new(0);
     let wanted = RefCell::new(wanted);
     // Names of sockets take longer to write than packets to read.

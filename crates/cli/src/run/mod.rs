@@ -13,6 +13,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::rc::Rc;
 
 use anyhow::{Context, Result, bail};
 use clap::{ValueEnum, ValueHint};
@@ -246,7 +247,7 @@ fn keep(recording: Recording, packets: Option<Packets>) -> Result<Saved> {
 }
 
 fn report(saved: &Saved, name: &str, results: &mut Results<'_, impl Write>) -> Result<()> {
-    match results.file(saved.path(), Some(name), &Stop::default()) {
+    match results.file(&Rc::new(saved.path().into()), Some(name), &Stop::default()) {
         Ok(()) => Ok(()),
         Err(Trouble::Output(error)) => Err(error).context(UNWRITTEN),
         Err(Trouble::Input(why)) => bail!("cannot read the recording: {why}"),

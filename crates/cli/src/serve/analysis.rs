@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::path::Path;
+use std::rc::Rc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::http::StatusCode;
@@ -19,6 +20,7 @@ use crate::calls::Located;
 use crate::drive::{self, Analyzed, Trouble};
 use crate::hops::Gathering;
 use crate::html::Page;
+use crate::parts::Parts;
 use crate::programs::Peopled;
 use crate::quote::{Quoting, When};
 use crate::stop::Stop;
@@ -84,12 +86,13 @@ impl Making {
     /// Reads the capture; its page, compressed.
     fn read(&mut self, path: &Path, stop: &Stop) -> Outcome<Vec<u8>> {
         let mut page = Page::new(1, html::PACKETS).map_err(Problem::here)?;
-        page.next_file(path);
-        let mut quoting = Quoting::new(path, When::Auto, TOP, stop);
+        let file = Rc::new(Parts::from(path));
+        page.next_file(&file);
+        let mut quoting = Quoting::new(&file, When::Auto, TOP, stop);
         let mut hops = Gathering::default();
-        hops.next_file(path);
+        hops.next_file(&file);
         let read =
-            drive::captures(path, None, None, stop, &mut |Analyzed { diagnosis, recorded, programs }| {
+            drive::captures(&file, None, None, stop, &mut |Analyzed { diagnosis, recorded, programs }| {
                 hops.take(&diagnosis);
                 page.next_capture();
                 quoting.next_capture();

@@ -37,7 +37,7 @@ impl Chosen {
     pub(super) fn of(file: &Path, number: Option<u64>, stop: &Stop) -> Result<Self> {
         let mut chosen: Option<Self> = None;
         let mut captures = 0;
-        let read = drive::captures(file, None, None, stop, &mut |analyzed| {
+        let read = drive::captures(&file.into(), None, None, stop, &mut |analyzed| {
             let found = Self::in_capture(&analyzed.diagnosis, number, captures);
             let is_better = |found: &Self| match (&chosen, number) {
                 (None, _) => true,
@@ -95,7 +95,7 @@ impl Chosen {
                 }
             }
         };
-        let read = drive::tapped(file, stop, &keep, &mut |_| {
+        let read = drive::tapped(&file.into(), stop, &keep, &mut |_| {
             capture.set(capture.get() + 1);
             Ok(())
         });

@@ -14,6 +14,7 @@ mod prove;
 mod quoted;
 #[cfg(unix)]
 mod relay;
+mod rotated;
 mod run;
 #[cfg(unix)]
 mod serve;
