@@ -623,7 +623,7 @@ impl Connection {
     fn queued_part(&self, end: End) -> i64 {
         let half = &self.halves[end];
         let burst = (half.next as u32).wrapping_sub(self.burst_from[end]);
-        if burst >= QUEUEING_BURST * half.full_size() { half.rtt } else { 0 }
+        if burst >= half.full_size().saturating_mul(QUEUEING_BURST) { half.rtt } else { 0 }
     }
 
     /// The server at `end` has been asked and will not answer any more: the client closes, or the capture ends.
