@@ -8,7 +8,7 @@ use tcpwhy_wire::{Names, Packet, TcpFlags, Transport};
 
 use crate::diagnosis::{Diagnosis, in_ms};
 use crate::flow::collector::{Before, Collector};
-use crate::flow::copies::{Copies, Seen, Twin};
+use crate::flow::copies::Copies;
 use crate::flow::series::Wanted;
 use crate::flow::table::{Key, Record, Table};
 use crate::report::{LedgerMs, Line};
@@ -61,8 +61,8 @@ pub(crate) struct ClockSteps {
 #[derive(Debug)]
 pub(crate) struct About {
     pub(crate) steps: ClockSteps,
-    /// The first frame that is a copy of another: its number and time; number 0 where there is none.
-    pub(crate) first_copy: (u64, i64),
+    /// Frames that it has twice.
+    pub(crate) copies: Copies,
     /// What connections had booked that are not in the table any more.
     pub(crate) forgotten: LedgerMs,
 }
@@ -167,16 +167,8 @@ impl Analyzer {
         let index = found.or_else(|| self.insert(key, tag, self.start_of(packet)))?;
         let connection = &mut self.table.get_mut(index).connection;
         let time = near(connection.first, packet.time);
-        match self.copies.look(packet, time, index, connection, from) {
-            Seen::New if packet.tcp().is_some_and(|tcp| connection.is_stray(packet, tcp, from)) => {
-                return superseded;
-            }
-            Seen::New => {}
-            Seen::Again => {
-                connection.halves[from].copied = connection.halves[from].copied.saturating_add(1);
-                return superseded;
-            }
-            Seen::Elsewhere(other) => self.note_twin(index, other),
+        if self.copies.leave_out(packet, time, index, connection, from) {
+            return superseded;
         }
         let Record { connection, ledger } = self.table.get_mut(index);
         let series = if self.series.is_empty() { None } else { self.series.get_mut(&index) };
@@ -201,12 +193,6 @@ impl Analyzer {
     /// When the connection begins whose first packet this is, ns.
     fn start_of(&self, packet: &Packet) -> i64 {
         packet.time.clamp(self.epoch - FARTHEST_START, self.epoch + FARTHEST_START)
-    }
-
-    /// Two connections have a packet in common: the later one may be a copy of the other.
-    #[cold]
-    fn note_twin(&mut self, one: u32, other: u32) {
-        self.table.get_mut(one.max(other)).connection.twin.add(one.min(other));
     }
 
     fn insert(&mut self, key: Key, tag: u32, time: i64) -> Option<u32> {
@@ -264,8 +250,7 @@ impl Analyzer {
             self.forgotten.0.iter_mut().zip(booked.0).for_each(|(sum, line)| *sum += line);
         }
         self.table.retain(&keep);
-        self.copies.forget();
-        self.table.iter_mut().for_each(|record| record.connection.twin = Twin::default());
+        self.copies.renumber(&keep);
         keep.iter().filter(|keep| !**keep).count()
     }
 
@@ -279,7 +264,7 @@ impl Analyzer {
         let finish =
             |(index, series): (u32, Collector)| (index, series.finish(&self.table.get(index).connection));
         let series = self.series.into_iter().map(finish).collect();
-        let about = About { steps: self.steps, first_copy: self.copies.first, forgotten: self.forgotten };
+        let about = About { steps: self.steps, copies: self.copies, forgotten: self.forgotten };
         Diagnosis::new(info, self.table, about, series)
     }
 }
@@ -319,7 +304,46 @@ fn is_pure_ack(packet: &Packet) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use tcpwhy_wire::{Packet, Socket, Tcp, TcpFlags, Transport};
+
+    use super::{Analyzer, CaptureInfo};
     use crate::flow::table::Record;
+    use crate::report::Source;
+
+    /// A segment of one byte from this port, the `nth` of its connection.
+    fn segment(time: i64, port: u16, nth: u32) -> Packet {
+        let flags = TcpFlags(TcpFlags::ACK);
+        let tcp = Tcp { seq: 100 + nth, ack: 1, payload_len: 1, flags, window: 500, ..Tcp::default() };
+        let source = Socket { port, ..Socket::default() };
+        Packet { time, source, transport: Transport::Tcp(tcp), ..Packet::default() }
+    }
+
+    /// How long each connection took, ms, if each has two segments, so many ns after each other.
+    fn durations(starts: &[i64], apart: i64) -> Vec<f64> {
+        let mut analyzer = Analyzer::new();
+        for (port, start) in (1..).zip(starts) {
+            analyzer.push(&[segment(*start, port, 0), segment(start.saturating_add(apart), port, 1)]);
+        }
+        let diagnosis = analyzer.finish(CaptureInfo::default());
+        diagnosis.connections().map(|connection| connection.duration_ms.0).collect()
+    }
+
+    #[test]
+    fn traces_of_two_centuries_in_one_capture_have_their_own_times() {
+        const IN_2024: i64 = 1_720_000_000_000_000_000;
+        assert_eq!(durations(&[60_000_000_000, IN_2024], 250_000_000), [250.0, 250.0]);
+        assert_eq!(durations(&[IN_2024, 60_000_000_000], 250_000_000), [250.0, 250.0]);
+    }
+
+    #[test]
+    fn hostile_clocks_overflow_nothing() {
+        let starts = [i64::MAX, i64::MIN, 0, i64::MIN / 2, i64::MAX / 2];
+        for (first, apart) in (0..starts.len()).flat_map(|first| [(first, i64::MAX), (first, i64::MIN)]) {
+            let mut starts = starts;
+            starts.rotate_left(first);
+            assert!(durations(&starts, apart).iter().all(|duration| *duration >= 0.0));
+        }
+    }
 
     #[test]
     fn the_worst_and_the_latest_stay() {

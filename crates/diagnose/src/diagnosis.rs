@@ -9,6 +9,7 @@ use crate::analyzer::{About, CaptureInfo, ClockSteps};
 use crate::detectors::{self, Subject};
 use crate::flow::beliefs::vantage;
 use crate::flow::connection::Connection as Flow;
+use crate::flow::copies::Copies;
 use crate::flow::half::Half;
 use crate::flow::series::Series;
 use crate::flow::table::{MOST, Record, Table};
@@ -78,9 +79,15 @@ impl Diagnosis {
         self.about.steps
     }
 
-    /// The first frame that is a copy of another one: its number and time (ns); number 0 where there is none.
-    pub(crate) fn first_copy(&self) -> (u64, i64) {
-        self.about.first_copy
+    /// The frames that the capture has twice.
+    pub(crate) fn copies(&self) -> &Copies {
+        &self.about.copies
+    }
+
+    /// The connection that this one is nothing but a copy of, seen behind a translator of addresses.
+    fn original_of(&self, id: u64, connection: &Flow) -> Option<u64> {
+        let packets = connection.halves.iter().map(|half| u64::from(half.packets)).sum();
+        self.about.copies.original(id, packets)
     }
 
     /// Time of the capture's first frame, ns: where the report's times begin.
@@ -113,7 +120,7 @@ impl Diagnosis {
 
     /// All findings on one connection.
     fn findings_on(&self, subject: &Subject<'_>) -> Vec<Finding> {
-        let is_copy = original_of(subject.connection).is_some();
+        let is_copy = self.original_of(subject.id, subject.connection).is_some();
         let mut findings = if is_copy { Vec::new() } else { detectors::of(subject) };
         let id = Some(subject.id);
         findings.extend(self.of_capture().iter().filter(|finding| finding.connection == id).cloned());
@@ -122,7 +129,7 @@ impl Diagnosis {
 
     /// Connections that are others' packets with other addresses: their numbers, and those of the others.
     pub(crate) fn twins(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.flows().filter_map(|(id, connection)| Some((id, original_of(connection)?)))
+        self.flows().filter_map(|(id, connection)| Some((id, self.original_of(id, connection)?)))
     }
 
     pub(crate) fn subjects(&self) -> impl Iterator<Item = Subject<'_>> {
@@ -187,12 +194,6 @@ impl Source for Diagnosis {
     fn findings_of(&self, connection: u64) -> Vec<Finding> {
         self.subject(connection).map_or_else(Vec::new, |subject| self.findings_on(&subject))
     }
-}
-
-/// The connection that this one is nothing but a copy of, seen behind a translator of addresses.
-fn original_of(connection: &Flow) -> Option<u64> {
-    let packets = connection.halves.iter().map(|half| u64::from(half.packets)).sum();
-    connection.twin.original(packets).map(u64::from)
 }
 
 /// ns in the report's unit.

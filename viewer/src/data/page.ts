@@ -1,7 +1,7 @@
-import type { LedgerMs, TcpwhyReport1 } from "../generated/report.ts";
+import type { LedgerMs, TcpwhyReport2 } from "../generated/report.ts";
 
 export type { Capture, Connection, Evidence, Finding, LedgerMs } from "../generated/report.ts";
-export type Report = TcpwhyReport1;
+export type Report = TcpwhyReport2;
 
 /** What the page knows beside the report, `tcpwhy-page/1`. */
 export interface Page {

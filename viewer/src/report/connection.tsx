@@ -66,7 +66,12 @@ export function Ends({ connection: { client, server } }: { connection: Connectio
 
 /** The programs at its ends, its figures, its exchanges and its rhythms, in a line each. */
 export function Facts({ connection }: { connection: Connection }) {
-  const lines = [figures(connection), exchangeFigures(connection), ...rhythms(connection), ...smallWaits(connection)];
+  const lines = [
+    figures(connection),
+    exchangeFigures(connection),
+    ...rhythms(connection),
+    ...smallWaits(connection),
+  ];
   const programs = programsOf(connection);
   return (
     <>
@@ -174,7 +179,9 @@ function exchangeFigures({ exchanges }: Connection): string[] {
 function smallWaits({ small_waits: small }: Connection): string[][] {
   if (small === null) return [];
   const worst = small.count > 1 ? `, worst ${duration(small.worst_ms)}` : "";
-  return [[`small waits that no finding owns: ${count(small.count)}`, `${duration(small.total_ms)} in all${worst}`]];
+  return [
+    [`small waits that no finding owns: ${count(small.count)}`, `${duration(small.total_ms)} in all${worst}`],
+  ];
 }
 
 /** `client sends 10.0/s, one every 100 ms, evenly`. */

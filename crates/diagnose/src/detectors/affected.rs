@@ -18,7 +18,8 @@ pub(crate) struct Affected<'a> {
     /// The one with the largest measure.
     pub(crate) worst: &'a Connection,
     worst_id: u64,
-    worst_size: u64,
+    /// Its measure.
+    pub(crate) worst_size: u64,
     names: &'a Names,
     origin: i64,
 }
@@ -26,10 +27,18 @@ pub(crate) struct Affected<'a> {
 impl<'a> Affected<'a> {
     /// Those for which `measure` is above 0; `None` where there are none.
     pub(crate) fn of(diagnosis: &'a Diagnosis, measure: impl Fn(&Connection) -> u64) -> Option<Self> {
+        Self::numbered(diagnosis, |_, connection| measure(connection))
+    }
+
+    /// The same with a measure that needs the connection's number.
+    pub(crate) fn numbered(
+        diagnosis: &'a Diagnosis,
+        measure: impl Fn(u64, &Connection) -> u64,
+    ) -> Option<Self> {
         let (names, origin) = (&diagnosis.info().names, diagnosis.origin());
         let mut found: Option<Self> = None;
         for (id, connection) in diagnosis.flows() {
-            let size = measure(connection);
+            let size = measure(id, connection);
             if size == 0 {
                 continue;
             }

@@ -273,8 +273,10 @@ mod tests {
 
     /// Less than a millisecond in the midst of a repair; before its first segment the server may have told of the hole.
     fn snippet(sack: &str) -> String {
-        let (server, client) = ("10.0.0.2.80 > 10.0.0.1.40000: Flags [.]", "10.0.0.1.40000 > 10.0.0.2.80: Flags [.]");
-        let mut text = format!("10:00:00.000000 IP {server}, ack 1, win 382, options [{sack}nop], length 0\n");
+        let (server, client) =
+            ("10.0.0.2.80 > 10.0.0.1.40000: Flags [.]", "10.0.0.1.40000 > 10.0.0.2.80: Flags [.]");
+        let mut text =
+            format!("10:00:00.000000 IP {server}, ack 1, win 382, options [{sack}nop], length 0\n");
         for number in 0..3_u64 {
             let (us, from) = (100 + 100 * number, 10_001 + 1_000 * number);
             let to = from + 1_000;

@@ -165,7 +165,8 @@ mod tests {
         diagnose(text).connections().next().expect("one").ledger_ms.get(line)
     }
 
-    const RESET: &str = "10:00:20.000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [R.], seq 5841, ack 1, win 0, length 0\n";
+    const RESET: &str =
+        "10:00:20.000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [R.], seq 5841, ack 1, win 0, length 0\n";
 
     #[test]
     fn a_reset_ends_the_wait_and_does_not_hide_it() {

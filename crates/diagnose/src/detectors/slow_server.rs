@@ -77,6 +77,8 @@ struct Work {
     waiting: i64,
     /// Of the total, what may have been notices that nobody had asked for, ns.
     unsure: i64,
+    /// It is known which end asks.
+    knows_client: bool,
 }
 
 /// The waits that were the server's program's: before answers, and within them.
@@ -116,6 +118,7 @@ impl Work {
             worst: worst.unwrap_or(0).min(total),
             waiting: subject.waiting(),
             unsure,
+            knows_client: subject.connection.knows_client(),
         }
     }
 
@@ -129,14 +132,18 @@ impl Work {
         self.total >= SMALLEST_COST.max(self.exchanges.min(self.waiting) / share)
     }
 
+    /// Whether more than the direction of late messages, or of ports, tells that somebody waited.
+    fn is_sure(&self) -> bool {
+        self.knows_client && self.unsure <= self.total / 2
+    }
+
     fn is_felt(&self) -> bool {
         self.worst >= FELT || self.total >= FELT_IN_ALL
     }
 
     fn severity(&self) -> Severity {
         let is_hiccup = self.count * RARE < self.answers && self.worst < FELT;
-        // Where most of it rests on the direction of late messages alone, packets do not tell.
-        let is_sure = self.unsure <= self.total / 2;
+        let is_sure = self.is_sure();
         let is_habit = self.is_much() && (self.count >= REPEATED || self.total >= TRIVIAL);
         if is_sure && !is_hiccup && (self.is_felt() || is_habit) {
             SLOW_SERVER.severity
@@ -177,7 +184,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 /// likely the shorter the answer took against the round trip.
 fn confidence(subject: &Subject<'_>, work: Work) -> f64 {
     match (subject.vantage(), subject.connection.base_round_trip()) {
-        _ if work.unsure > work.total / 2 => 0.5,
+        _ if !work.is_sure() => 0.5,
         (Vantage::Server, _) => 0.95,
         (_, Some(base)) if work.mean >= base.saturating_mul(10) => 0.95,
         (_, Some(base)) if work.mean >= base => 0.8,

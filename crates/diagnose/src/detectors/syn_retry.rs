@@ -377,7 +377,8 @@ mod tests {
 
     #[test]
     fn an_answer_that_passed_and_was_lost_behind_the_capture() {
-        let syn = "10.0.0.1.40000 > 10.0.0.2.80: Flags [S], seq 10, win 64240, options [mss 1460], length 0\n";
+        let syn =
+            "10.0.0.1.40000 > 10.0.0.2.80: Flags [S], seq 10, win 64240, options [mss 1460], length 0\n";
         let syn_ack = "10.0.0.2.80 > 10.0.0.1.40000: Flags [S.], seq 70, ack 11, win 65160, options [mss 1460], length 0\n";
         let text = format!(
             "10:00:00.000000 IP {syn}10:00:00.100000 IP {syn_ack}\

@@ -278,7 +278,8 @@ mod tests {
 
     #[test]
     fn a_zero_window_that_nobody_asks_about_kept_nobody_waiting() {
-        let quiet = dead(&[], "P.") + "10:00:21.000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [F.], seq 1, ack 1345, win 0, length 0\n";
+        let quiet = dead(&[], "P.")
+            + "10:00:21.000000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [F.], seq 1, ack 1345, win 0, length 0\n";
         assert!(findings("zero-window", &quiet).is_empty());
     }
 

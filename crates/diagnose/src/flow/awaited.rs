@@ -13,6 +13,11 @@ use super::half::NEVER;
 /// about 2 s (R. B. Miller 1968, "Response time in man-computer conversational transactions"); programs that work for
 /// each other are faster. ns.
 pub(crate) const DIALOGUE: i64 = 2_000_000_000;
+/// Longer pauses between two messages of a server that nobody asked again are taken for notices, unless content tells that
+/// they belong together: screens, games and chats say something every second or so. ns.
+const WITHIN_ANSWER: i64 = 500_000_000;
+/// HTTP/2's settings are acknowledged before more exchanges than these are over: two of TLS's handshake and the first.
+const FIRST_EXCHANGES: u64 = 3;
 /// A client that has sent no more segments than this, and had no answer ever, has asked one thing.
 const ONE_QUESTION: u32 = 3;
 /// So few late answers say nothing about a habit.
@@ -64,6 +69,9 @@ impl Connection {
             () if matches!(self.said, Some(Kind::Greets | Kind::Continues)) => Awaited::Yes,
             () if self.said == Some(Kind::Answers) && !is_server => Awaited::Yes,
             () if is_server && exchanges.is_asked() && self.is_known_answer() => Awaited::Yes,
+            () if is_server && exchanges.is_within_answer() && now - self.last_word() > WITHIN_ANSWER => {
+                Awaited::No
+            }
             () if now - self.last_word() <= DIALOGUE => Awaited::Yes,
             // What asks and answers nothing was not waited for, but an answer may be.
             () if self.said == Some(Kind::Neither) && !exchanges.is_asked() => Awaited::No,
@@ -81,7 +89,11 @@ impl Connection {
 
     /// Takes note of what a segment of `from` says. Who asks is the client, where no handshake told.
     pub(crate) fn hear(&mut self, message: Option<&Message>, from: End) {
-        self.said = message.map(|message| message.kind);
+        self.said = message.map(|message| match message.kind {
+            // Encrypted, HTTP/2's answer to the client's settings looks like any short answer.
+            Kind::Either if self.may_be_settings(message, from) => Kind::Neither,
+            kind => kind,
+        });
         let asks = self.said == Some(Kind::Asks);
         if asks && self.syn.is_none() && self.established == NEVER && self.exchanges.number() == 0 {
             self.take_client(from);
@@ -89,6 +101,18 @@ impl Connection {
         if let Some(message) = message.filter(|_| self.client() == Some(from)) {
             self.exchanges.name(message);
         }
+    }
+
+    fn may_be_settings(&self, message: &Message, from: End) -> bool {
+        let is_server = self.client() == Some(1 - from);
+        is_server && message.may_be_http2_control() && self.exchanges.number() <= FIRST_EXCHANGES
+    }
+
+    /// Whether it is known which end is the client: a handshake, a well-known port or a request told.
+    pub(crate) fn knows_client(&self) -> bool {
+        let server = self.client().map(|client| self.ends[1 - client].port);
+        let has_handshake = self.syn.is_some() || self.syn_ack_at != NEVER;
+        has_handshake || server.is_some_and(|port| port < 1_024) || self.exchanges.has_asked_plainly()
     }
 
     /// Whether what `from` says now begins or ends an exchange, as far as content tells.

@@ -7,7 +7,6 @@
 use tcpwhy_wire::messages::Kind;
 use tcpwhy_wire::{Packet, Socket, Tcp, TcpFlags};
 
-use super::copies::Twin;
 use super::exchange::{Exchanges, Spoken};
 use super::fact::{Awaited, Cause, End, Fact, Facts, Wait};
 use super::half::{Acked, Half, NEVER, Small, UNKNOWN};
@@ -64,8 +63,6 @@ pub struct Connection {
     pub(crate) sent_acked: [u32; 2],
     /// What few connections have.
     pub(crate) rare: Option<Box<Rare>>,
-    /// What it has in common with another connection.
-    pub(crate) twin: Twin,
     /// By whom data was last sent: an [`End`], in one byte; and whether the last packet was a [`PROBE`].
     last_speaker: u8,
     /// What the present segment says, where its protocol is known.
@@ -94,7 +91,6 @@ impl Connection {
             burst_from: [0; 2],
             sent_acked: [0; 2],
             rare: None,
-            twin: Twin::default(),
             last_speaker: 0,
             said: None,
         }

@@ -15,6 +15,8 @@
 //! Datagrams of UDP are left as they are: they have no sequence numbers, and hosts send equal ones with equal
 //! identifications on purpose.
 
+use std::collections::BTreeMap;
+
 use tcpwhy_wire::{Packet, Tcp, TcpFlags};
 
 use super::connection::Connection;
@@ -43,13 +45,13 @@ const SHARE_IN_COMMON: u64 = 80;
 
 /// What a packet is, beside what passed just before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Seen {
+enum Seen {
     /// A packet as any other.
     New,
     /// The connection has it already.
     Again,
-    /// Another connection, of that number, has it: the addresses were translated between two places of the capture.
-    Elsewhere(u32),
+    /// Another connection has it: the addresses were translated between two places of the capture.
+    Elsewhere,
 }
 
 /// A packet that passed.
@@ -64,6 +66,16 @@ struct Print {
     heard: u32,
 }
 
+/// What was left out of one connection, by which end sent it.
+#[derive(Clone, Copy, Debug, Default)]
+struct LeftOut {
+    /// Copies.
+    copied: [u32; 2],
+    /// Segments in a row with far numbers, and the identification of the last.
+    strays: [u8; 2],
+    stray_ids: [u16; 2],
+}
+
 /// The packets that passed last, and the copies among them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Copies {
@@ -71,48 +83,151 @@ pub(crate) struct Copies {
     prints: Vec<Print>,
     /// The capture's first copy: which packet, and when. Packet 0 where there is none.
     pub(crate) first: (u64, i64),
+    /// The connections of which something was left out, by number.
+    left_out: BTreeMap<u32, LeftOut>,
+    /// One of them had segments with far numbers.
+    has_strays: bool,
+    /// The connections that have packets in common with an earlier one, by number.
+    twins: BTreeMap<u32, Twin>,
 }
 
 impl Copies {
-    /// Tells a packet of the connection of that number, which passes at `time`, from one that passed already.
+    /// Whether a packet of the connection of that number, which passes at `time`, is to be left out.
     #[inline]
-    pub(crate) fn look(
+    pub(crate) fn leave_out(
         &mut self,
         packet: &Packet,
         time: i64,
         number: u32,
         connection: &Connection,
         from: End,
-    ) -> Seen {
-        let Some(tcp) = packet.tcp() else { return Seen::New };
-        let hash = hash_of(packet.ip_id, tcp);
+    ) -> bool {
+        let Some(tcp) = packet.tcp() else { return false };
         let heard = connection.halves[1 - from].packets;
+        let now = Print { hash: hash_of(packet.ip_id, tcp), time, connection: number, heard };
+        let is_copy = self.look(packet, tcp, now, connection, from) == Seen::Again;
+        if is_copy {
+            self.count(packet, now, from);
+        }
+        is_copy || self.is_stray(packet, tcp, now, connection, from)
+    }
+
+    /// Tells a packet from one that passed already, and remembers it.
+    #[inline]
+    fn look(&mut self, packet: &Packet, tcp: &Tcp, now: Print, connection: &Connection, from: End) -> Seen {
         if self.prints.is_empty() {
             self.prints = vec![Print::default(); 1 << PLACE_BITS];
         }
-        let print = &mut self.prints[(hash >> (u64::BITS - PLACE_BITS)) as usize];
-        let before = *print;
-        let now = Print { hash, time, connection: number, heard };
-        if before.hash != hash || (time - before.time).abs() > ROUTED {
-            *print = now;
+        let place = (now.hash >> (u64::BITS - PLACE_BITS)) as usize;
+        let before = self.prints[place];
+        if before.hash != now.hash || (now.time - before.time).abs() > ROUTED {
+            self.prints[place] = now;
             return Seen::New;
         }
-        let is_proved = packet.ip_id.is_some_and(|id| connection.halves[from].idents.are_told_apart(id));
-        let seen = judge(tcp, is_proved, before, now, connection.halves[from].is_doubled());
+        let half = &connection.halves[from];
+        let is_proved = packet.ip_id.is_some_and(|id| half.idents.are_told_apart(id));
+        let seen = judge(tcp, is_proved, before, now, || self.is_doubled(now.connection, from, half.packets));
         match seen {
-            Seen::New => *print = now,
+            Seen::New => self.prints[place] = now,
             // An equal ACK without a proof stands for one copy: the next one may be a duplicate ACK.
-            Seen::Again if !is_proved && is_bare(tcp) => *print = Print::default(),
-            _ => {}
-        }
-        if seen == Seen::Again && self.first.0 == 0 {
-            self.first = (packet.number, time);
+            Seen::Again if !is_proved && is_bare(tcp) => self.prints[place] = Print::default(),
+            Seen::Again => {}
+            Seen::Elsewhere => {
+                let [one, other] = [before.connection, now.connection];
+                self.twins.entry(one.max(other)).or_default().add(one.min(other));
+            }
         }
         seen
     }
 
-    /// Forgets what passed: connections are numbered anew.
-    pub(crate) fn forget(&mut self) {
+    #[cold]
+    fn count(&mut self, packet: &Packet, now: Print, from: End) {
+        let copied = &mut self.left_out.entry(now.connection).or_default().copied[from];
+        *copied = copied.saturating_add(1);
+        if self.first.0 == 0 {
+            self.first = (packet.number, now.time);
+        }
+    }
+
+    /// Whether the capture has at least every other packet of this direction twice, of so many.
+    #[cold]
+    fn is_doubled(&self, connection: u32, from: End, packets: u32) -> bool {
+        let copied = self.left_out.get(&connection).map_or(0, |left_out| left_out.copied[from]);
+        copied > 0 && u64::from(copied) * 2 >= u64::from(packets)
+    }
+
+    /// Whether a segment has the numbers of another place, behind a device that rewrites them; counts it as a copy if the
+    /// identification says so. A reset may be forged, and a SYN may begin another connection.
+    #[inline]
+    fn is_stray(
+        &mut self,
+        packet: &Packet,
+        tcp: &Tcp,
+        now: Print,
+        connection: &Connection,
+        from: End,
+    ) -> bool {
+        let (is_far, is_ack_far) = how_far(tcp, connection, from);
+        if !is_far && !self.has_strays {
+            return false;
+        }
+        self.judge_stray(packet, (is_far, is_ack_far || !tcp.flags.has(TcpFlags::SYN)), now, connection, from)
+    }
+
+    /// The same of a segment whose numbers are far, or that may be the copy of one.
+    #[cold]
+    fn judge_stray(
+        &mut self,
+        packet: &Packet,
+        (is_far, is_surely): (bool, bool),
+        now: Print,
+        connection: &Connection,
+        from: End,
+    ) -> bool {
+        let id = packet.ip_id.unwrap_or(0);
+        let left_out = self.left_out.entry(now.connection).or_default();
+        let strays = left_out.strays[from];
+        if !is_far {
+            left_out.strays[from] = 0;
+            if strays > 0 && id != 0 && left_out.stray_ids[from] == id {
+                self.count(packet, now, from);
+            }
+            return false;
+        }
+        if connection.halves[from].idents.is_last(id) {
+            self.count(packet, now, from);
+            return true;
+        }
+        let is_left_out = is_surely && strays < MOST_STRAYS;
+        left_out.strays[from] = if is_left_out { strays + 1 } else { 0 };
+        left_out.stray_ids[from] = id;
+        self.has_strays = true;
+        is_left_out
+    }
+
+    /// Packets of the connection that were left out as copies of others.
+    pub(crate) fn of(&self, connection: u64) -> u64 {
+        let left_out = u32::try_from(connection).ok().and_then(|number| self.left_out.get(&number));
+        left_out.map_or(0, |left_out| left_out.copied.iter().map(|copied| u64::from(*copied)).sum())
+    }
+
+    /// The connection of which this one, that has so many packets, is nothing but a copy with other addresses.
+    pub(crate) fn original(&self, connection: u64, packets: u64) -> Option<u64> {
+        let number = u32::try_from(connection).ok()?;
+        self.twins.get(&number)?.original(packets).map(u64::from)
+    }
+
+    /// Connections are numbered anew: those for which `keep` has true, in the same order.
+    pub(crate) fn renumber(&mut self, keep: &[bool]) {
+        let mut next = 0;
+        let mut numbers = BTreeMap::new();
+        for (old, _) in (0_u32..).zip(keep).filter(|(_, keep)| **keep) {
+            numbers.insert(old, next);
+            next += 1;
+        }
+        let left_out = std::mem::take(&mut self.left_out).into_iter();
+        self.left_out = left_out.filter_map(|(old, one)| Some((*numbers.get(&old)?, one))).collect();
+        self.twins.clear();
         self.prints.fill(Print::default());
     }
 }
@@ -120,13 +235,27 @@ impl Copies {
 /// What a segment is whose print is the same as that of one before; whether its identification proves that, and whether
 /// its direction is there twice.
 #[cold]
-fn judge(tcp: &Tcp, is_proved: bool, before: Print, now: Print, is_doubled: bool) -> Seen {
+fn judge(tcp: &Tcp, is_proved: bool, before: Print, now: Print, is_doubled: impl Fn() -> bool) -> Seen {
     if before.connection != now.connection {
         let is_one = is_proved && !tcp.flags.has(TcpFlags::RST);
-        return if is_one { Seen::Elsewhere(before.connection) } else { Seen::New };
+        return if is_one { Seen::Elsewhere } else { Seen::New };
     }
     let at_once = (now.time - before.time).abs() <= AT_ONCE && now.heard == before.heard;
-    if is_proved || at_once && (!is_bare(tcp) || is_doubled) { Seen::Again } else { Seen::New }
+    if is_proved || at_once && (!is_bare(tcp) || is_doubled()) { Seen::Again } else { Seen::New }
+}
+
+/// Whether a segment of `from` has a number far from all that the connection has, and whether it is the acknowledgment.
+#[inline]
+fn how_far(tcp: &Tcp, connection: &Connection, from: End) -> (bool, bool) {
+    if tcp.flags.has(TcpFlags::RST) || tcp.flags.are_opening() {
+        return (false, false);
+    }
+    let is_far = |number: u32, of: End| {
+        let half = &connection.halves[of];
+        half.started && (number.wrapping_sub(half.next as u32) as i32).unsigned_abs() > WIDEST
+    };
+    let is_ack_far = tcp.flags.has(TcpFlags::ACK) && is_far(tcp.ack, 1 - from);
+    (is_ack_far || is_far(tcp.seq, from), is_ack_far)
 }
 
 /// Whether it moves nothing in the sequence space, so that hosts may well send it twice.
@@ -155,48 +284,9 @@ fn fold(a: u64, b: u64) -> u64 {
     (product as u64) ^ (product >> 64) as u64
 }
 
-impl Connection {
-    /// Whether a segment of `from` has the numbers of another place, behind a device that rewrites them; counts it as a
-    /// copy if the identification says so. A reset may be forged, and a SYN has numbers of its own.
-    pub(crate) fn is_stray(&mut self, packet: &Packet, tcp: &Tcp, from: End) -> bool {
-        let is_far = self.is_far_off(tcp, from);
-        let half = &mut self.halves[from];
-        let id = packet.ip_id.unwrap_or(0);
-        if !is_far {
-            let is_copied = half.strays > 0 && id != 0 && half.stray_id == id;
-            half.copied = half.copied.saturating_add(u32::from(is_copied));
-            half.strays = 0;
-            return false;
-        }
-        if half.idents.is_last(id) {
-            half.copied = half.copied.saturating_add(1);
-            return true;
-        }
-        (half.strays, half.stray_id) = (half.strays + 1, id);
-        if half.strays > MOST_STRAYS {
-            half.strays = 0;
-            return false;
-        }
-        true
-    }
-
-    #[inline]
-    fn is_far_off(&self, tcp: &Tcp, from: End) -> bool {
-        if tcp.flags.has(TcpFlags::RST) || tcp.flags.are_opening() {
-            return false;
-        }
-        let is_far = |number: u32, of: End| {
-            let half = &self.halves[of];
-            half.started && (number.wrapping_sub(half.next as u32) as i32).unsigned_abs() > WIDEST
-        };
-        tcp.flags.has(TcpFlags::ACK) && is_far(tcp.ack, 1 - from)
-            || !tcp.flags.has(TcpFlags::SYN) && is_far(tcp.seq, from)
-    }
-}
-
 /// What a connection has in common with another one that began before it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Twin {
+struct Twin {
     /// The other one's number.
     of: u32,
     /// Packets that both have.
@@ -205,13 +295,13 @@ pub(crate) struct Twin {
 
 impl Twin {
     /// One more packet is also one of the connection `of`.
-    pub(crate) fn add(&mut self, of: u32) {
+    fn add(&mut self, of: u32) {
         self.common = if self.of == of { self.common.saturating_add(1) } else { 1 };
         self.of = of;
     }
 
     /// The connection of which this one, that has so many packets, is nothing but a copy with other addresses.
-    pub(crate) fn original(&self, packets: u64) -> Option<u32> {
+    fn original(&self, packets: u64) -> Option<u32> {
         let is_whole = u64::from(self.common) * 100 >= packets * SHARE_IN_COMMON;
         (self.common >= FEWEST_IN_COMMON && is_whole).then_some(self.of)
     }

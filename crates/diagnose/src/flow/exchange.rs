@@ -144,6 +144,11 @@ impl Exchanges {
         self.state == State::Quiet
     }
 
+    /// The server has begun to answer, and the client has said nothing since.
+    pub(crate) fn is_within_answer(&self) -> bool {
+        self.state == State::Answering
+    }
+
     /// The client has asked, and the server has not answered.
     pub(crate) fn is_asked(&self) -> bool {
         self.state == State::Asked

@@ -77,8 +77,6 @@ pub(crate) struct Half {
     /// This side's SYN allowed the other one to send SACKs (RFC 2018 section 2).
     pub(crate) offers_sack: bool,
     pub(crate) started: bool,
-    /// An ACK of data that was captured has been captured: what is missing from here on was sent while the capture ran.
-    pub(crate) underway: bool,
     pub(crate) closed: bool,
     pub(crate) last_full: bool,
     pub(crate) pushed: Pushed,
@@ -96,11 +94,6 @@ pub(crate) struct Half {
     pub(crate) run_longest: u8,
     /// Counters.
     pub(crate) packets: u32,
-    /// Copies of them that the capture has beside them.
-    pub(crate) copied: u32,
-    /// Segments in a row that were left out for their numbers, and the identification of the last.
-    pub(crate) strays: u8,
-    pub(crate) stray_id: u16,
     pub(crate) bytes: u64,
     pub(crate) segments: u32,
     pub(crate) pure_acks: u32,
@@ -224,7 +217,6 @@ impl Default for Half {
             timestamps: false,
             offers_sack: false,
             started: false,
-            underway: false,
             closed: false,
             last_full: false,
             pushed: Pushed::Everything,
@@ -239,9 +231,6 @@ impl Default for Half {
             run: 0,
             run_longest: 0,
             packets: 0,
-            copied: 0,
-            strays: 0,
-            stray_id: 0,
             bytes: 0,
             segments: 0,
             pure_acks: 0,
@@ -266,9 +255,9 @@ impl Half {
         }
     }
 
-    /// Whether the capture has at least every other packet twice.
-    pub(crate) fn is_doubled(&self) -> bool {
-        self.copied > 0 && u64::from(self.copied) * 2 >= u64::from(self.packets)
+    /// Whether an ACK of captured data has been captured: what is missing from then on was sent while the capture ran.
+    fn is_underway(&self) -> bool {
+        self.part != UNKNOWN
     }
 
     /// Bytes that were ACKed and never captured.
@@ -304,7 +293,7 @@ impl Half {
     /// Notes that the bytes before `seq` were not captured, or not yet, when a segment with this timestamp passed.
     #[cold]
     pub(crate) fn open_hole(&mut self, seq: u64, now: i64, stamp: Option<u32>) {
-        let (next, underway) = (self.next, self.underway);
+        let (next, underway) = (self.next, self.is_underway());
         let trouble = self.trouble.get_or_insert_default();
         let is_old = trouble.is_told_beyond(next);
         trouble.early += if underway { 0 } else { seq - next };
@@ -408,7 +397,7 @@ impl Half {
         let ack = sequence::unwrap(tcp.ack, self.next);
         if ack > self.next {
             // The receiver has bytes that the capture never showed.
-            let (bytes, underway) = (ack - self.next, self.underway);
+            let (bytes, underway) = (ack - self.next, self.is_underway());
             let trouble = self.trouble.get_or_insert_default();
             trouble.unseen += bytes;
             trouble.early += if underway { 0 } else { bytes };
@@ -437,7 +426,6 @@ impl Half {
                 self.small_acked_pure = pure;
             }
             self.acked = ack;
-            self.underway |= self.segments > 0;
             self.dup_acks = 0;
         } else if pure && was_in_flight > 0 && edge == self.edge && ack == self.acked {
             if self.dup_acks == 0 {

@@ -32,8 +32,7 @@ pub(crate) struct Idents {
     pub(crate) missing: u8,
     /// The last packet had left before one that came earlier: it was overtaken.
     pub(crate) is_late: bool,
-    /// The last packet's number, 0 where there was none, and whether the packet before had the same.
-    last: u16,
+    /// The last packet had the number of the one before.
     repeats: bool,
 }
 
@@ -44,8 +43,7 @@ impl Idents {
     pub(crate) fn take(&mut self, id: Option<u16>, single: bool, since: i64) {
         self.is_late = false;
         let Some(id) = id else { return };
-        self.repeats = id == self.last;
-        self.last = id;
+        self.repeats = id == self.last();
         // No number at all (RFC 6864 section 4.1), unless a counter has come around.
         if id == 0 && self.proof == 0 {
             return;
@@ -74,12 +72,18 @@ impl Idents {
 
     /// Whether the last packet had this number, and no other had.
     pub(crate) fn is_last(&self, id: u16) -> bool {
-        id == self.last && self.are_told_apart(id)
+        id == self.last() && self.are_told_apart(id)
     }
 
     /// Whether no two packets of this direction have this number: it is one, and packets do not all have the same.
     pub(crate) fn are_told_apart(&self, id: u16) -> bool {
-        id != 0 && !(self.repeats && id == self.last)
+        id != 0 && !(self.repeats && id == self.last())
+    }
+
+    /// The last packet's number, but for one that was overtaken.
+    #[inline]
+    fn last(&self) -> u16 {
+        self.next.wrapping_sub(1)
     }
 }
 

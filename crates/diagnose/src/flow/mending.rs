@@ -119,7 +119,8 @@ impl Connection {
         };
         // A copy takes no longer than what was ACKed after it.
         let began = if trouble.quiet_since == NEVER { trouble.recover_from } else { trouble.quiet_since };
-        let is_in_time = now - trouble.repaired_at <= (trouble.recovered_at - began).saturating_mul(ECHO_TIMES);
+        let took = trouble.recovered_at.saturating_sub(began);
+        let is_in_time = now.saturating_sub(trouble.repaired_at) <= took.saturating_mul(ECHO_TIMES);
         let is_window_update = half.freed_at == now;
         let is_alone = half.in_flight() <= u64::from(half.sent_len);
         is_in_time && is_alone && !is_window_update && !half.is_repairing() && !self.was_probe()

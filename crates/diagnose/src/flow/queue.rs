@@ -84,7 +84,8 @@ impl Connection {
         // The ACK of what lies behind a hole waits for the hole.
         // Where the capture has no pure ACKs, each that it has came with an answer.
         let is_filtered = self.halves[1 - end].pure_acks == 0;
-        if is_filtered || !is_prompt || half.freed_without_reading() || half.is_repairing() || half.has_hole() {
+        if is_filtered || !is_prompt || half.freed_without_reading() || half.is_repairing() || half.has_hole()
+        {
             return;
         }
         let queued = half.rtt - half.part_or_zero();
