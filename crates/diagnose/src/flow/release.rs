@@ -62,7 +62,7 @@ pub(super) const LATE_MACHINE: i64 = 5_000_000;
 /// A request that is ACKed only so late, by its answer or by what its own retransmission drew, shows no slow program:
 /// a stack ACKs within this time whatever its program does (Linux `TCP_DELACK_MAX`), and the shortest
 /// retransmission timer lasts as long (`TCP_RTO_MIN`), so the answer with the ACK in it was probably lost. ns.
-const LATEST_ACK: i64 = 200_000_000;
+pub(crate) const LATEST_ACK: i64 = 200_000_000;
 /// …but one that comes by itself may be a delayed ACK of any stack, of which this is the latest (RFC 1122 section
 /// 4.2.3.2). ns.
 pub(crate) const LATEST_PURE_ACK: i64 = 500_000_000;

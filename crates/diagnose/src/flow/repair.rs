@@ -6,7 +6,7 @@ use super::connection::{Connection, RELEASE_TOLERANCE};
 use super::fact::{Cause, End, Fact, Facts, Wait};
 use super::half::{Half, NEVER};
 use super::holes::Opened;
-use super::release::{LATEST_PURE_ACK, fastest_reaction};
+use super::release::{LATEST_ACK, LATEST_PURE_ACK, fastest_reaction};
 use super::sequence;
 use super::trouble::{Tail, Trouble};
 
@@ -287,13 +287,15 @@ impl Connection {
     }
 
     /// Books the time for which data was on its way and not ACKed, although it had arrived: it was sent again meanwhile. What
-    /// the path does not explain of that, nothing does.
+    /// the path does not explain of that, nothing does, if it is longer than a receiver may delay an ACK.
     fn publish_unanswered(&self, end: End, number: u64, now: i64, facts: &mut impl Facts) {
         let half = &self.halves[end];
         let Some(repair) = half.repair() else { return };
         let from = (repair.quiet_since + half.part_or_zero()).min(now);
         let packets = [repair.quiet_number, repair.quiet_end, number];
-        facts.take(Fact::Wait(Wait::new(Cause::Unanswered, end, (from, now), packets)));
+        if now - from >= LATEST_ACK {
+            facts.take(Fact::Wait(Wait::new(Cause::Unanswered, end, (from, now), packets)));
+        }
     }
 
     /// Books a repair: a timer's silence, if there was one, and the time until all was ACKed.
