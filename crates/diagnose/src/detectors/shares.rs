@@ -1,8 +1,8 @@
 //! One wait, one finding: the time that TCP took from a connection is shared out among what the rules found.
 //!
 //! Rules look at a connection each for itself, so several may speak of one stretch of time: what TCP did, what the
-//! program did to make it, and parts of a repair. Here each stretch goes to the finding nearest to the cause that a
-//! person can change. What is left costs no more in all than the ledger's lines have; what no finding owns is summed up.
+//! program did to make it. Here each stretch goes to the finding nearest to the cause that a
+//! person can change. Costs are no more in all than the time that was not the programs'; what no finding owns is summed up.
 
 use super::subject::Subject;
 use crate::diagnosis::ms;
@@ -19,14 +19,6 @@ const MECHANISMS: [(&str, &[&str]); 2] = [
 pub fn tells(found: &str, asked: &str) -> bool {
     found == asked || MECHANISMS.iter().any(|(cause, told)| *cause == found && told.contains(&asked))
 }
-
-/// Rules that speak of a part of a repair, whose whole is one of the others.
-const PARTS: [(&str, &[&str]); 2] = [
-    ("late-hole-ack", &["fast-recovery", "rto-stall", "tail-loss"]),
-    ("one-hole-per-rtt", &["fast-recovery", "rto-stall", "tail-loss"]),
-];
-/// What is left of a whole beside its parts is worth telling from so much on: a person feels it (see `slow-server`). ns.
-const WORTH_TELLING_MS: f64 = 50.0;
 
 /// The rules that speak of a cause's waits; none for what is no wait of TCP's.
 fn rules_of(cause: Cause) -> &'static [&'static str] {
@@ -56,7 +48,6 @@ fn rules_of(cause: Cause) -> &'static [&'static str] {
 /// Shares out a connection's lost time among its findings.
 pub(super) fn share_out(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     drop_mechanisms(findings);
-    take_parts_off(findings);
     keep_within(subject, findings);
     for finding in findings {
         finding.worst_ms = Ms(finding.worst_ms.0.min(finding.cost_ms.0));
@@ -72,30 +63,15 @@ fn drop_mechanisms(findings: &mut Vec<Finding>) {
     }
 }
 
-/// Takes what parts of a repair cost off the whole, which is a note where little remains.
-fn take_parts_off(findings: &mut [Finding]) {
-    for (part, wholes) in PARTS {
-        let mut cost: f64 =
-            findings.iter().filter(|found| found.rule == part).map(|found| found.cost_ms.0).sum();
-        for whole in findings.iter_mut().filter(|found| wholes.contains(&found.rule)) {
-            let taken = cost.min(whole.cost_ms.0);
-            (whole.cost_ms, cost) = (Ms(whole.cost_ms.0 - taken), cost - taken);
-            if taken > 0.0 && whole.cost_ms.0 < WORTH_TELLING_MS {
-                whole.severity = Severity::Note;
-            }
-        }
-    }
-}
-
 /// Whether a finding of this rule costs time on one of TCP's lines.
 fn is_tcps(rule: &str) -> bool {
     Cause::TCPS.iter().any(|cause| rules_of(*cause).contains(&rule))
-        || PARTS.iter().any(|part| part.0 == rule)
 }
 
-/// Costs are no more in all than what the ledger lost to TCP: the worst keep theirs.
+/// Costs are no more in all than the time that was not the programs': the worst keep theirs. What is held while other data
+/// travels stands on the ledger's line of that journey, and would be given back all the same.
 fn keep_within(subject: &Subject<'_>, findings: &mut [Finding]) {
-    let mut left = lost_ms(subject);
+    let mut left = carried_ms(subject);
     let mut order: Vec<&mut Finding> = findings.iter_mut().filter(|found| is_tcps(found.rule)).collect();
     order.sort_by(|a, b| b.severity.cmp(&a.severity).then(b.cost_ms.0.total_cmp(&a.cost_ms.0)));
     for finding in order {
@@ -105,6 +81,13 @@ fn keep_within(subject: &Subject<'_>, findings: &mut [Finding]) {
             finding.severity = finding.severity.min(Severity::Note);
         }
     }
+}
+
+/// What is on the ledger's lines of TCP and of the path, ms.
+fn carried_ms(subject: &Subject<'_>) -> f64 {
+    let lines = subject.ledger.lines(subject.connection);
+    let is_carried = |line: &Line| !matches!(line, Line::ClientApp | Line::ServerApp | Line::Idle);
+    ms(Line::ALL.into_iter().filter(is_carried).map(|line| lines[line as usize]).sum()).0
 }
 
 /// What the ledger lost to TCP, ms.
