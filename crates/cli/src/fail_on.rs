@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use tcpwhy_diagnose::detectors::Rule;
+use tcpwhy_diagnose::detectors::{Rule, tells};
 use tcpwhy_diagnose::report::{Finding, Severity};
 use tcpwhy_report::junit::Criteria;
 
@@ -25,7 +25,7 @@ impl FailOn {
     pub(crate) fn matches(self, finding: &Finding) -> bool {
         match self {
             Self::Problem => finding.severity == Severity::Problem,
-            Self::Rule(rule) => finding.rule == rule.name,
+            Self::Rule(rule) => tells(finding.rule, rule.name),
         }
     }
 }

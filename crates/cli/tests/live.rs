@@ -167,7 +167,7 @@ fn a_stall_is_found_while_it_goes_on_and_the_file_says_the_same() {
         let folder = TempDir::new().expect("a folder");
         let file = folder.path().join("live.pcapng");
         let file = file.to_str().expect("UTF-8");
-        const FOUND: &str = "✖ nagle-delayed-ack  127.0.0.1:";
+        const FOUND: &str = "✖ split-write  127.0.0.1:";
         let mut lines = Live::start(&[]);
         let report = Live::start(&["--format", "json", "--write", file]);
         // 40 ms each: the lines look each second, or later.
@@ -178,9 +178,7 @@ fn a_stall_is_found_while_it_goes_on_and_the_file_says_the_same() {
         assert!(lines.contains("  live on lo · live · "), "{lines}");
         let report: Value = serde_json::from_str(&report).expect("JSON");
         assert!(
-            rules(&report)
-                .iter()
-                .any(|(rule, count, _)| rule == "nagle-delayed-ack" && count.as_u64() > Some(20))
+            rules(&report).iter().any(|(rule, count, _)| rule == "split-write" && count.as_u64() > Some(20))
         );
         let from_file = tcpwhy(&["--format", "json", file]).output().expect("the binary runs");
         let from_file: Value = serde_json::from_slice(&from_file.stdout).expect("JSON");
@@ -303,7 +301,7 @@ fn the_rights_are_given_up() {
 fn programs_are_named_in_lines_and_in_the_report() {
     on_own_loopback("programs_are_named_in_lines_and_in_the_report", || {
         let mut live = Live::start(&[]);
-        let (server, (_, news)) = stalling_calls_until(1, || live.until("nagle-delayed-ack  127.0.0.1:"));
+        let (server, (_, news)) = stalling_calls_until(1, || live.until("split-write  127.0.0.1:"));
         let own = format!("{} ({})", own_name(), std::process::id());
         assert!(news.contains(&format!("→ {server}, {own} → {own}: ")), "{news}");
         live.signal(Signal::INT);
@@ -322,10 +320,7 @@ fn signals_that_end_it_end_it_with_the_report() {
             stalling_calls(10);
             live.signal(signal);
             let report = live.end();
-            assert!(
-                report.contains("nagle-delayed-ack") && report.contains("  live on lo · live · "),
-                "{report}"
-            );
+            assert!(report.contains("split-write") && report.contains("  live on lo · live · "), "{report}");
         }
     });
 }
@@ -401,7 +396,7 @@ fn a_terminal_that_goes_ends_it_and_the_file_is_whole() {
         assert_eq!(status.code(), Some(2));
         let from_file = tcpwhy(&["--format", "json", file]).output().expect("the binary runs");
         let from_file: Value = serde_json::from_slice(&from_file.stdout).expect("JSON");
-        assert!(rules(&from_file).iter().any(|(rule, ..)| rule == "nagle-delayed-ack"), "{from_file}");
+        assert!(rules(&from_file).iter().any(|(rule, ..)| rule == "split-write"), "{from_file}");
     });
 }
 

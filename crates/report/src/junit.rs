@@ -5,7 +5,7 @@
 
 use std::io::{self, Write};
 
-use tcpwhy_diagnose::detectors::{Check, RULES, Rule};
+use tcpwhy_diagnose::detectors::{Check, RULES, Rule, tells};
 use tcpwhy_diagnose::hops::Hops;
 use tcpwhy_diagnose::report::{Evidence, Finding, Severity, Source};
 
@@ -30,7 +30,8 @@ pub struct Criteria {
 
 impl Criteria {
     fn fails(&self, finding: &Finding) -> bool {
-        self.problems && finding.severity == Severity::Problem || self.rules.contains(&finding.rule)
+        self.problems && finding.severity == Severity::Problem
+            || self.rules.iter().any(|rule| tells(finding.rule, rule))
     }
 
     /// The rules that may fail, about proxies or others: they are test cases also where they pass, so that a CI system sees

@@ -145,7 +145,7 @@ fn predicted(wanted: &Wanted, effort: &Effort) -> Vec<Quote> {
 fn said(finding: &Finding, answer: &Answer) -> Option<Said> {
     match fixes::most_saved(finding, answer) {
         Some(most) if most < finding.cost_ms.0 / CONTRADICTS => Some(Said::Contradicts(most)),
-        _ => fixes::best(finding, answer).map(Said::Saves),
+        _ => fixes::best(finding, answer).map(|best| Said::Saves(Box::new(best))),
     }
 }
 
@@ -159,7 +159,7 @@ const DOUBTED: f64 = 0.5;
 #[derive(Clone, Debug)]
 enum Said {
     /// A fix saves this.
-    Saves(WhatIf),
+    Saves(Box<WhatIf>),
     /// The most that any of its fixes saves, ms, is far below its cost.
     Contradicts(f64),
 }
@@ -204,7 +204,7 @@ impl Source for Quoted<'_> {
 
     fn what_if(&self, finding: &Finding) -> Option<WhatIf> {
         match self.said_of(finding) {
-            Some(Said::Saves(what_if)) => Some(what_if.clone()),
+            Some(Said::Saves(what_if)) => Some((**what_if).clone()),
             _ => None,
         }
     }

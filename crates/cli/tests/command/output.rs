@@ -35,7 +35,7 @@ fn json_keeps_its_promise() {
         .iter()
         .map(|f| f["rule"].clone())
         .collect();
-    assert!(rules.contains(&"nagle-delayed-ack".into()), "{rules:?}");
+    assert!(rules.contains(&"split-write".into()), "{rules:?}");
 }
 
 #[test]

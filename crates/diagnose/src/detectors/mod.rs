@@ -48,6 +48,7 @@ mod zero_window;
 
 pub use recipe::{Language, Recipe};
 pub use rule::{Check, Rule};
+pub use shares::tells;
 pub use subject::{Subject, counted, grouped};
 
 use crate::diagnosis::Diagnosis;

@@ -14,6 +14,12 @@ const MECHANISMS: [(&str, &[&str]); 2] = [
     ("split-write", &["nagle-delayed-ack", "nagle-hold"]),
     ("merged-updates", &["nagle-delayed-ack", "nagle-hold"]),
 ];
+/// Whether a finding of the rule `found` tells of what the rule `asked` stands for: it is that rule's, or has it as its
+/// mechanism. Who asks for Nagle's algorithm means it wherever it is told.
+pub fn tells(found: &str, asked: &str) -> bool {
+    found == asked || MECHANISMS.iter().any(|(cause, told)| *cause == found && told.contains(&asked))
+}
+
 /// Rules that speak of a part of a repair, whose whole is one of the others.
 const PARTS: [(&str, &[&str]); 2] = [
     ("late-hole-ack", &["fast-recovery", "rto-stall", "tail-loss"]),

@@ -219,12 +219,8 @@ impl Copies {
 
     /// Connections are numbered anew: those for which `keep` has true, in the same order.
     pub(crate) fn renumber(&mut self, keep: &[bool]) {
-        let mut next = 0;
-        let mut numbers = BTreeMap::new();
-        for (old, _) in (0_u32..).zip(keep).filter(|(_, keep)| **keep) {
-            numbers.insert(old, next);
-            next += 1;
-        }
+        let kept = (0_u32..).zip(keep).filter(|(_, keep)| **keep);
+        let numbers: BTreeMap<u32, u32> = kept.map(|(old, _)| old).zip(0..).collect();
         let left_out = std::mem::take(&mut self.left_out).into_iter();
         self.left_out = left_out.filter_map(|(old, one)| Some((*numbers.get(&old)?, one))).collect();
         self.twins.clear();

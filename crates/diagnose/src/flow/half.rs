@@ -362,6 +362,11 @@ impl Half {
         }
     }
 
+    /// Since when the oldest data that is being timed has been on its way.
+    pub(crate) fn timed_since(&self) -> Option<i64> {
+        (self.sample_end != 0).then_some(self.sample_at)
+    }
+
     /// Whether data is being timed.
     pub(crate) fn is_timing(&self) -> bool {
         self.sample_end != 0

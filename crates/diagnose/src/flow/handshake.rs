@@ -43,7 +43,7 @@ impl Connection {
             self.halves[from].scale_known = self.syn.is_some() || !scales;
             if self.syn_ack_at == NEVER {
                 self.take_first_answer(tcp, client, now);
-            } else if self.established == NEVER && self.syn_at < self.syn_ack_at {
+            } else if self.established == NEVER && self.syn_at <= self.syn_ack_at {
                 // It answers no other SYN. After the client's ACK the server may only be waiting for data (`TCP_DEFER_ACCEPT`), which nobody pays for.
                 facts.take(self.syn_timeout(self.syn_ack_at, from, number, now));
             }

@@ -62,7 +62,7 @@ pub(super) const LATE_MACHINE: i64 = 5_000_000;
 /// A request that is ACKed only so late, by its answer or by what its own retransmission drew, shows no slow program:
 /// a stack ACKs within this time whatever its program does (Linux `TCP_DELACK_MAX`), and the shortest
 /// retransmission timer lasts as long (`TCP_RTO_MIN`), so the answer with the ACK in it was probably lost. ns.
-const LATEST_ACK: i64 = 200_000_000;
+pub(crate) const LATEST_ACK: i64 = 200_000_000;
 /// …but one that comes by itself may be a delayed ACK of any stack, of which this is the latest (RFC 1122 section
 /// 4.2.3.2). ns.
 pub(crate) const LATEST_PURE_ACK: i64 = 500_000_000;
@@ -623,7 +623,7 @@ impl Connection {
     fn queued_part(&self, end: End) -> i64 {
         let half = &self.halves[end];
         let burst = (half.next as u32).wrapping_sub(self.burst_from[end]);
-        if burst >= QUEUEING_BURST * half.full_size() { half.rtt } else { 0 }
+        if burst >= half.full_size().saturating_mul(QUEUEING_BURST) { half.rtt } else { 0 }
     }
 
     /// The server at `end` has been asked and will not answer any more: the client closes, or the capture ends.

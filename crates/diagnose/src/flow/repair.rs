@@ -6,7 +6,7 @@ use super::connection::{Connection, RELEASE_TOLERANCE};
 use super::fact::{Cause, End, Fact, Facts, Wait};
 use super::half::{Half, NEVER};
 use super::holes::Opened;
-use super::release::LATEST_PURE_ACK;
+use super::release::{LATEST_ACK, LATEST_PURE_ACK, fastest_reaction};
 use super::sequence;
 use super::trouble::{Tail, Trouble};
 
@@ -54,8 +54,7 @@ impl Connection {
         }
         let quiet_since = self.quiet_since(from, filled.is_some());
         let is_uncalled = filled.is_none() && self.is_uncalled(from, seq);
-        if is_uncalled && now - quiet_since < self.soonest_repair() {
-            // Nothing can have called for it yet: cut anew, after a router has told of a smaller MTU, or recorded twice.
+        if is_uncalled && self.is_cut_anew(from, now) {
             return;
         }
         let half = &mut self.halves[from];
@@ -178,6 +177,14 @@ impl Connection {
         self.base_round_trip().unwrap_or(0).max(REORDERING)
     }
 
+    /// Whether what `from` sends again, for which no ACK can have called, comes sooner than any timer: it is cut anew, after a
+    /// router has told of a smaller MTU, or recorded twice.
+    fn is_cut_anew(&self, from: End, now: i64) -> bool {
+        let half = &self.halves[from];
+        let is_young = half.timed_since().is_some_and(|since| now - since < TIMER_SILENCE);
+        is_young && now - half.sent_at < self.soonest_repair()
+    }
+
     /// Whether no ACK can have called for the retransmission of what `from` sent from `seq` on: since the burst in which that
     /// left, none has come that moved anything or told of a hole.
     fn is_uncalled(&self, from: End, seq: u64) -> bool {
@@ -255,10 +262,14 @@ impl Connection {
         }
         let round_trip = half.part_or_zero() + self.halves[1 - end].part_or_zero();
         let prompt = now - repair.repaired_at <= ANSWER_ROUND_TRIPS * round_trip + RELEASE_TOLERANCE;
+        let is_copys = prompt && now - repair.quiet_until >= fastest_reaction(half.part_or_zero());
         let by_timer = repair.quiet_since != NEVER;
         let was_probe = by_timer && (repair.was_needless || (!prompt && half.had_no_room()));
         if !was_probe {
             self.publish_repair(end, number, now, facts);
+        } else if repair.was_needless && is_copys {
+            // The copy drew this ACK: the original's had been lost, and only the timer could tell.
+            self.publish_silence(end, facts);
         } else if repair.was_needless {
             self.publish_unanswered(end, number, now, facts);
         }
@@ -276,13 +287,15 @@ impl Connection {
     }
 
     /// Books the time for which data was on its way and not ACKed, although it had arrived: it was sent again meanwhile. What
-    /// the path does not explain of that, nothing does.
+    /// the path does not explain of that, nothing does, if it is longer than a receiver may delay an ACK.
     fn publish_unanswered(&self, end: End, number: u64, now: i64, facts: &mut impl Facts) {
         let half = &self.halves[end];
         let Some(repair) = half.repair() else { return };
         let from = (repair.quiet_since + half.part_or_zero()).min(now);
         let packets = [repair.quiet_number, repair.quiet_end, number];
-        facts.take(Fact::Wait(Wait::new(Cause::Unanswered, end, (from, now), packets)));
+        if now - from >= LATEST_ACK {
+            facts.take(Fact::Wait(Wait::new(Cause::Unanswered, end, (from, now), packets)));
+        }
     }
 
     /// Books a repair: a timer's silence, if there was one, and the time until all was ACKed.
