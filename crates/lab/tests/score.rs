@@ -12,7 +12,7 @@ use attempts::one_succeeds;
 use rights::able;
 use tcpwhy_diagnose::report::{Connection, Exchanges, Source};
 use tcpwhy_lab::capture::{Capture, Vantage};
-use tcpwhy_lab::corpus::score::{Figures, score};
+use tcpwhy_lab::corpus::score::{Figures, Tenth, score};
 use tcpwhy_lab::corpus::{self, Case, Label, Traffic};
 use tcpwhy_lab::place;
 use tcpwhy_lab::programs::chat::Chat;
@@ -25,9 +25,15 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/corpus")
 }
 
+/// Of findings with a confidence of 0.9 and more, how many are right at least.
+const SURE: f64 = 0.98;
+
 #[test]
 fn the_analysis_is_as_right_as_recorded() {
-    let figures = score(&folder()).expect("the stored corpus").figures;
+    let score = score(&folder()).expect("the stored corpus");
+    let sure = score.calibration.last().and_then(Tenth::was);
+    assert!(sure.is_some_and(|right| right >= SURE), "of those with a confidence of 0.9, {sure:?} are right");
+    let figures = score.figures;
     let path = folder().join("score.json");
     if std::env::var_os(UPDATE).is_some() {
         let text = serde_json::to_string_pretty(&figures).expect("JSON");

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::super::case::Group;
+use super::calibration::{Tenth, calibration};
 use super::judge::{Found, Verdict};
 
 /// The whole score.
@@ -14,6 +15,8 @@ pub struct Score {
     pub figures: Figures,
     /// How often which finding was made where a cause was (rows) or none (`(none)`).
     pub confusion: BTreeMap<String, BTreeMap<String, u64>>,
+    /// By tenth of confidence, how often blames were right.
+    pub calibration: Vec<Tenth>,
     /// Each case.
     pub verdicts: Vec<Verdict>,
 }
@@ -108,7 +111,7 @@ impl Score {
             cost_error: CostError::of(verdicts.iter().flat_map(|verdict| &verdict.found)),
             unexplained: if booked > 0.0 { unexplained / booked } else { 0.0 },
         };
-        Self { figures, confusion: confusion(&verdicts), verdicts }
+        Self { figures, confusion: confusion(&verdicts), calibration: calibration(&verdicts), verdicts }
     }
 }
 

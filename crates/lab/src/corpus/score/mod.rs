@@ -4,6 +4,7 @@
 //! than the capture. A blame is right if its rule and side are those of one of the case's causes; it is false
 //! if they are not, unless the label allows the rule.
 
+mod calibration;
 mod figures;
 mod judge;
 mod predict;
@@ -13,6 +14,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
+pub use calibration::Tenth;
 pub use figures::{CostError, Figures, GroupFigures, RuleFigures, Score};
 pub use judge::{Blame, Found, Verdict, judge};
 pub use predict::{Prediction, Row, predict, rows};

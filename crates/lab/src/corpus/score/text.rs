@@ -2,6 +2,7 @@
 
 use std::io::{Result, Write};
 
+use super::calibration::Tenth;
 use super::figures::{CostError, Score};
 use super::predict::{Prediction, Row, rows};
 
@@ -46,6 +47,7 @@ pub fn write(out: &mut dyn Write, score: &Score) -> Result<()> {
         let cells: Vec<String> = row.iter().map(|(rule, count)| format!("{rule} {count}")).collect();
         writeln!(out, "  {cause:<24} {}", cells.join(", "))?;
     }
+    write_calibration(out, &score.calibration)?;
     misses(out, score)?;
     false_blames(out, score)?;
     wrong_costs(out, score)
@@ -84,6 +86,18 @@ pub fn write_markdown(out: &mut dyn Write, score: &Score) -> Result<()> {
         percent(p90),
         percent(figures.unexplained)
     )
+}
+
+/// How often blames of each tenth of confidence were right.
+fn write_calibration(out: &mut dyn Write, tenths: &[Tenth]) -> Result<()> {
+    writeln!(out, "\n{:<24} {:>7} {:>9} {:>9}", "confidence", "blames", "said", "right")?;
+    for tenth in tenths {
+        let Some(was) = tenth.was() else { continue };
+        let name = format!("{:.1} to {:.1}", tenth.from, tenth.from + 0.1);
+        let (said, was) = (percent(tenth.said), percent(was));
+        writeln!(out, "{name:<24} {:>7} {said:>9} {was:>9}", tenth.blames)?;
+    }
+    Ok(())
 }
 
 fn percent(share: f64) -> String {
