@@ -262,7 +262,7 @@ fn inside_exchanges(connection: &Flow, lines: &Lines) -> Lines {
     inside[Line::Handshake as usize] = 0;
     let mut outside =
         lines.iter().sum::<i64>() - lines[Line::Handshake as usize] - connection.exchanges.total();
-    for line in [Line::ClientApp, Line::Network, Line::Unexplained] {
+    for line in [Line::Idle, Line::ClientApp, Line::Network, Line::Unexplained] {
         let taken = inside[line as usize].min(outside.max(0));
         inside[line as usize] -= taken;
         outside -= taken;

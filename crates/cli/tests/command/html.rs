@@ -127,6 +127,7 @@ fn assert_agrees(connection: &Value, (table, entry): (&Columns, &Value)) {
         "handshake",
         "client-app",
         "server-app",
+        "idle",
         "network",
         "queueing",
         "nagle",
