@@ -22,7 +22,7 @@ test("a report opens from disk with the verdict first", async ({ page }) => {
 test("a finding in full says why and how, and leads to its packets", async ({ page }) => {
   await page.goto(pageOf(file(NETREK)));
   await page
-    .getByRole("link", { name: /nagle-delayed-ack/ })
+    .getByRole("link", { name: /merged-updates/ })
     .first()
     .click();
   await expect(page).toHaveURL(/#\/f\/0\/\d+$/);
