@@ -66,14 +66,12 @@ struct Print {
     heard: u32,
 }
 
-/// What was left out of one connection, by which end sent it.
+/// Segments in a row of one connection that were left out for their far numbers, by which end sent them.
 #[derive(Clone, Copy, Debug, Default)]
-struct LeftOut {
-    /// Copies.
-    copied: [u32; 2],
-    /// Segments in a row with far numbers, and the identification of the last.
-    strays: [u8; 2],
-    stray_ids: [u16; 2],
+struct Strays {
+    count: [u8; 2],
+    /// The identification of the last.
+    ids: [u16; 2],
 }
 
 /// The packets that passed last, and the copies among them.
@@ -83,10 +81,10 @@ pub(crate) struct Copies {
     prints: Vec<Print>,
     /// The capture's first copy: which packet, and when. Packet 0 where there is none.
     pub(crate) first: (u64, i64),
-    /// The connections of which something was left out, by number.
-    left_out: BTreeMap<u32, LeftOut>,
-    /// One of them had segments with far numbers.
-    has_strays: bool,
+    /// How many copies each connection had, by which end sent them; by number.
+    copied: BTreeMap<u32, [u32; 2]>,
+    /// The connections whose last segment had far numbers, by number: next to none at a time.
+    strays: BTreeMap<u32, Strays>,
     /// The connections that have packets in common with an earlier one, by number.
     twins: BTreeMap<u32, Twin>,
 }
@@ -142,7 +140,7 @@ impl Copies {
 
     #[cold]
     fn count(&mut self, packet: &Packet, now: Print, from: End) {
-        let copied = &mut self.left_out.entry(now.connection).or_default().copied[from];
+        let copied = &mut self.copied.entry(now.connection).or_default()[from];
         *copied = copied.saturating_add(1);
         if self.first.0 == 0 {
             self.first = (packet.number, now.time);
@@ -152,7 +150,7 @@ impl Copies {
     /// Whether the capture has at least every other packet of this direction twice, of so many.
     #[cold]
     fn is_doubled(&self, connection: u32, from: End, packets: u32) -> bool {
-        let copied = self.left_out.get(&connection).map_or(0, |left_out| left_out.copied[from]);
+        let copied = self.copied.get(&connection).map_or(0, |copied| copied[from]);
         copied > 0 && u64::from(copied) * 2 >= u64::from(packets)
     }
 
@@ -168,7 +166,7 @@ impl Copies {
         from: End,
     ) -> bool {
         let (is_far, is_ack_far) = how_far(tcp, connection, from);
-        if !is_far && !self.has_strays {
+        if !is_far && self.strays.is_empty() {
             return false;
         }
         self.judge_stray(packet, (is_far, is_ack_far || !tcp.flags.has(TcpFlags::SYN)), now, connection, from)
@@ -185,11 +183,9 @@ impl Copies {
         from: End,
     ) -> bool {
         let id = packet.ip_id.unwrap_or(0);
-        let left_out = self.left_out.entry(now.connection).or_default();
-        let strays = left_out.strays[from];
         if !is_far {
-            left_out.strays[from] = 0;
-            if strays > 0 && id != 0 && left_out.stray_ids[from] == id {
+            let ended = self.end_strays(now.connection, from);
+            if ended.is_some_and(|last| id != 0 && last == id) {
                 self.count(packet, now, from);
             }
             return false;
@@ -198,17 +194,29 @@ impl Copies {
             self.count(packet, now, from);
             return true;
         }
-        let is_left_out = is_surely && strays < MOST_STRAYS;
-        left_out.strays[from] = if is_left_out { strays + 1 } else { 0 };
-        left_out.stray_ids[from] = id;
-        self.has_strays = true;
+        let strays = self.strays.entry(now.connection).or_default();
+        let is_left_out = is_surely && strays.count[from] < MOST_STRAYS;
+        strays.count[from] = if is_left_out { strays.count[from] + 1 } else { 0 };
+        strays.ids[from] = id;
         is_left_out
+    }
+
+    /// A segment of `from` has numbers of the connection again. The identification of the last one that had not, if one
+    /// was left out.
+    fn end_strays(&mut self, connection: u32, from: End) -> Option<u16> {
+        let strays = self.strays.get_mut(&connection)?;
+        let count = std::mem::take(&mut strays.count[from]);
+        let id = strays.ids[from];
+        if strays.count == [0, 0] {
+            self.strays.remove(&connection);
+        }
+        (count > 0).then_some(id)
     }
 
     /// Packets of the connection that were left out as copies of others.
     pub(crate) fn of(&self, connection: u64) -> u64 {
-        let left_out = u32::try_from(connection).ok().and_then(|number| self.left_out.get(&number));
-        left_out.map_or(0, |left_out| left_out.copied.iter().map(|copied| u64::from(*copied)).sum())
+        let copied = u32::try_from(connection).ok().and_then(|number| self.copied.get(&number));
+        copied.map_or(0, |copied| copied.iter().map(|copied| u64::from(*copied)).sum())
     }
 
     /// The connection of which this one, that has so many packets, is nothing but a copy with other addresses.
@@ -221,8 +229,9 @@ impl Copies {
     pub(crate) fn renumber(&mut self, keep: &[bool]) {
         let kept = (0_u32..).zip(keep).filter(|(_, keep)| **keep);
         let numbers: BTreeMap<u32, u32> = kept.map(|(old, _)| old).zip(0..).collect();
-        let left_out = std::mem::take(&mut self.left_out).into_iter();
-        self.left_out = left_out.filter_map(|(old, one)| Some((*numbers.get(&old)?, one))).collect();
+        let copied = std::mem::take(&mut self.copied).into_iter();
+        self.copied = copied.filter_map(|(old, one)| Some((*numbers.get(&old)?, one))).collect();
+        self.strays.clear();
         self.twins.clear();
         self.prints.fill(Print::default());
     }
