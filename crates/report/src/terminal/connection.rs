@@ -24,9 +24,6 @@ const EVEN: f64 = 0.8;
 /// Below this share it is called uneven; between the two nothing is claimed.
 const UNEVEN: f64 = 0.5;
 
-/// Rules that name what TCP did, not what the program did.
-pub(super) const MECHANISMS: [&str; 2] = ["nagle-delayed-ack", "nagle-hold"];
-
 /// Writes one connection with all its findings; briefly if there is nothing to say and it is not `alone`.
 pub(super) fn write(
     page: &mut Page<'_>,
@@ -73,16 +70,10 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Problems before advice before notes, the costliest first. Of two that show the same time, what the program
-/// did comes before what TCP made of it.
+/// Problems before advice before notes, the costliest first.
 fn worst_first(findings: &[Finding]) -> Vec<&Finding> {
     let mut sorted: Vec<&Finding> = findings.iter().collect();
-    sorted.sort_by(|a, b| {
-        let mechanism = |finding: &Finding| MECHANISMS.contains(&finding.rule);
-        (b.severity.cmp(&a.severity))
-            .then(b.cost_ms.0.total_cmp(&a.cost_ms.0))
-            .then(mechanism(a).cmp(&mechanism(b)))
-    });
+    sorted.sort_by(|a, b| b.severity.cmp(&a.severity).then(b.cost_ms.0.total_cmp(&a.cost_ms.0)));
     sorted
 }
 

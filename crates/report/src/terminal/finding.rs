@@ -7,7 +7,7 @@ use tcpwhy_diagnose::report::{Blame, Blamed, Evidence, Finding, Fix, Severity, S
 
 use super::connection::{name, side};
 use super::survey::RuleTotal;
-use super::verdict::Verdict;
+use super::verdict::{Sign, Verdict};
 use crate::number;
 use crate::page::Page;
 use crate::plain::plain;
@@ -39,11 +39,7 @@ struct Place {
 
 /// The sign of a severity and its colour.
 pub(crate) fn mark(severity: Severity) -> (&'static str, Style) {
-    match severity {
-        Severity::Problem => ("✖", Style::new().bold().red()),
-        Severity::Advice => ("▲", Style::new().bold().yellow()),
-        Severity::Note => ("○", Style::new().bold().blue()),
-    }
+    Sign::from(severity).look()
 }
 
 /// Writes one finding. Its sentence is left out if the verdict has just said it.

@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::iter::Peekable;
 
-use super::connection::MECHANISMS;
 use tcpwhy_diagnose::report::{Blamed, Capture, Connection, Finding, Line, Protocol, Severity, Source};
 
 /// A connection with its findings.
@@ -106,12 +105,7 @@ impl Survey {
         }
         survey.shown = kept.into_values().rev().collect();
         survey.read_in_full(source);
-        survey.rules.sort_by(|a, b| {
-            let mechanism = |total: &RuleTotal| MECHANISMS.contains(&total.rule);
-            (b.severity.cmp(&a.severity))
-                .then(b.cost_ms.total_cmp(&a.cost_ms))
-                .then(mechanism(a).cmp(&mechanism(b)))
-        });
+        survey.rules.sort_by(|a, b| b.severity.cmp(&a.severity).then(b.cost_ms.total_cmp(&a.cost_ms)));
         survey
     }
 

@@ -5,8 +5,8 @@ use std::io;
 use owo_colors::Style;
 use tcpwhy_diagnose::report::{Blame, Blamed, Finding, LedgerMs, Line, Severity};
 
-use super::connection::{MECHANISMS, name, rhythm, side};
-use super::finding::{mark, sentence};
+use super::connection::{name, rhythm, side};
+use super::finding::sentence;
 use super::ledger;
 use super::survey::{RuleTotal, Survey};
 use crate::number;
@@ -46,9 +46,33 @@ pub enum Sign {
     Unclear,
 }
 
+impl From<Severity> for Sign {
+    fn from(severity: Severity) -> Self {
+        match severity {
+            Severity::Problem => Self::Problem,
+            Severity::Advice => Self::Advice,
+            Severity::Note => Self::Note,
+        }
+    }
+}
+
+impl Sign {
+    /// Its glyph, and the style it is painted in.
+    pub(crate) fn look(self) -> (&'static str, Style) {
+        let style = Style::new().bold();
+        match self {
+            Self::Problem => ("✖", style.red()),
+            Self::Advice => ("▲", style.yellow()),
+            Self::Note => ("○", style.blue()),
+            Self::Good => ("✔", style.green()),
+            Self::Unclear => ("?", style.yellow()),
+        }
+    }
+}
+
 /// What to say first.
 pub(super) struct Verdict {
-    sign: (&'static str, Style),
+    sign: Sign,
     /// In bold.
     head: String,
     /// After it.
@@ -79,7 +103,8 @@ impl Verdict {
     }
 
     pub(super) fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
-        let sign = page.ink.paint(self.sign.1, self.sign.0);
+        let (glyph, style) = self.sign.look();
+        let sign = page.ink.paint(style, glyph);
         page.hanging(&format!("{sign} "), format!("{} {}", page.ink.bold(&self.head), self.detail).trim_end())
     }
 
@@ -93,15 +118,8 @@ impl Verdict {
         (self.head, self.detail)
     }
 
-    /// What its sign means.
     pub(super) fn sign(&self) -> Sign {
-        match self.sign.0 {
-            "✖" => Sign::Problem,
-            "▲" => Sign::Advice,
-            "○" => Sign::Note,
-            "✔" => Sign::Good,
-            _ => Sign::Unclear,
-        }
+        self.sign
     }
 
     /// The connection it is about.
@@ -124,7 +142,7 @@ impl Verdict {
         self.about == Some((finding.rule, finding.connection, true))
     }
 
-    fn plain(sign: (&'static str, Style), head: String) -> Self {
+    fn plain(sign: Sign, head: String) -> Self {
         Self { sign, head, detail: String::new(), about: None }
     }
 }
@@ -151,7 +169,7 @@ fn problem_verdict(survey: &Survey, total: &RuleTotal) -> Verdict {
     let detail = format!("{detail} {} {}", also(survey, total), first_fix(worst));
     let detail = detail.replace("  ", " ");
     let about = Some((total.rule, worst.connection, true));
-    Verdict { sign: mark(Severity::Problem), head, detail: detail.trim().to_owned(), about }
+    Verdict { sign: Sign::Problem, head, detail: detail.trim().to_owned(), about }
 }
 
 /// `The server 10.0.0.2:80 makes this connection wait 1.90 s of 3.00 s (63 %).`
@@ -242,12 +260,6 @@ fn culprit(blame: &Blame) -> String {
     }
 }
 
-/// Whether two rules show the same time twice: what TCP did, and what the program did to make it.
-fn is_same_time(one: &RuleTotal, other: &RuleTotal) -> bool {
-    let mechanisms = [one, other].iter().filter(|total| MECHANISMS.contains(&total.rule)).count();
-    mechanisms == 1 && one.findings == other.findings && (one.cost_ms - other.cost_ms).abs() < 1e-3
-}
-
 /// The other problems, so that one does not mask another.
 fn also(survey: &Survey, first: &RuleTotal) -> String {
     const AT_MOST: usize = 3;
@@ -256,7 +268,6 @@ fn also(survey: &Survey, first: &RuleTotal) -> String {
         .iter()
         .filter(|total| total.severity == Severity::Problem && total.rule != first.rule)
         .filter(|total| total.cost_ms > WORTH_A_WORD * first.cost_ms)
-        .filter(|total| !is_same_time(total, first))
         .take(AT_MOST)
         .map(|total| format!("{} ({})", total.rule, number::duration(total.cost_ms)))
         .collect();
@@ -305,7 +316,7 @@ fn program_verdict(survey: &Survey, total: &RuleTotal) -> Verdict {
         format!("{lead}: for {time}{of} the {side}'s program{address} {spoken}{on}.")
     };
     Verdict {
-        sign: mark(total.severity),
+        sign: Sign::from(total.severity),
         head,
         detail: others,
         about: Some((total.rule, worst.connection, false)),
@@ -314,16 +325,18 @@ fn program_verdict(survey: &Survey, total: &RuleTotal) -> Verdict {
 
 /// No problem and no slow program.
 fn quiet_verdict(survey: &Survey) -> Verdict {
-    let (good, unclear) = (("✔", Style::new().bold().green()), ("?", Style::new().bold().yellow()));
     let ledger = &survey.capture.ledger_ms;
     let total = waiting(ledger);
     if survey.connections == 0 {
-        return Verdict::plain(unclear, "There is no TCP or UDP traffic in this capture.".to_owned());
+        return Verdict::plain(Sign::Unclear, "There is no TCP or UDP traffic in this capture.".to_owned());
     }
     if survey.packets < TOO_FEW_PACKETS && ledger.lost() <= 0.0 {
         let packets = number::plural(survey.packets, "packet");
         let handshake = if survey.has_tcp && !survey.has_handshake { ", no handshake" } else { "" };
-        return Verdict::plain(unclear, format!("Too little to judge: {packets}{handshake}, no stall."));
+        return Verdict::plain(
+            Sign::Unclear,
+            format!("Too little to judge: {packets}{handshake}, no stall."),
+        );
     }
     let most_lost = ledger::booked(ledger).into_iter().find(|(line, _)| line.is_lost());
     if let Some((line, ms)) = most_lost
@@ -334,11 +347,11 @@ fn quiet_verdict(survey: &Survey) -> Verdict {
     if ledger.get(Line::Unexplained) >= MOSTLY * total && total > 0.0 {
         let share = number::percent(ledger.get(Line::Unexplained), total);
         let head = format!("The packets do not tell: {share} of the time cannot be explained from them.");
-        return Verdict::plain(unclear, head);
+        return Verdict::plain(Sign::Unclear, head);
     }
     if let Some(advice) = survey.rules.first().filter(|total| total.severity == Severity::Advice) {
         return Verdict {
-            sign: mark(Severity::Advice),
+            sign: Sign::Advice,
             head: "Nothing is broken, and something could be better.".to_owned(),
             detail: sentence(&plain(&advice.worst.summary)),
             about: Some((advice.rule, advice.worst.connection, true)),
@@ -347,9 +360,9 @@ fn quiet_verdict(survey: &Survey) -> Verdict {
     if let Some(lack) = survey.rules.iter().find(|total| lacks_packets(total)) {
         let head = "No fault is found, but the capture does not show all.".to_owned();
         let about = Some((lack.rule, lack.worst.connection, true));
-        return Verdict { sign: unclear, head, detail: sentence(&plain(&lack.worst.summary)), about };
+        return Verdict { sign: Sign::Unclear, head, detail: sentence(&plain(&lack.worst.summary)), about };
     }
-    Verdict { detail: calm(survey), ..Verdict::plain(good, "Nothing is wrong.".to_owned()) }
+    Verdict { detail: calm(survey), ..Verdict::plain(Sign::Good, "Nothing is wrong.".to_owned()) }
 }
 
 /// Whether a finding says that packets are missing, or their times: then what was not found may still be there.
@@ -365,7 +378,7 @@ fn unexplained_loss(survey: &Survey, line: Line, ms: f64) -> Verdict {
         number::duration(ms),
         line.name()
     );
-    Verdict::plain(mark(Severity::Advice), head)
+    Verdict::plain(Sign::Advice, head)
 }
 
 /// What a healthy capture shows.

@@ -43,15 +43,12 @@ export const NO_FILTER: Filter = { text: "", rule: "", onlyFindings: false };
 export const WORST_FIRST: Sorting = { by: "worst", descending: true };
 
 const SEVERITIES = { problem: 3, advice: 2, note: 1 } as const;
-/** What TCP did comes after what the program did to make it, as in the terminal. */
-const MECHANISMS = new Set(["nagle-delayed-ack", "nagle-hold"]);
 
 /** Problems before advice before notes, the costliest first. */
 export function worstFirst(a: Placed, b: Placed): number {
   return (
     SEVERITIES[b.finding.severity] - SEVERITIES[a.finding.severity] ||
     b.finding.cost_ms - a.finding.cost_ms ||
-    Number(MECHANISMS.has(a.finding.rule)) - Number(MECHANISMS.has(b.finding.rule)) ||
     a.index - b.index
   );
 }
