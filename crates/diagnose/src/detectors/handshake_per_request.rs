@@ -179,7 +179,7 @@ fn single(subject: &Subject<'_>) -> Option<Finding> {
 fn syn(subject: &Subject<'_>) -> Evidence {
     let connection = subject.connection;
     let note = format!("SYN: a handshake of {} for one exchange", human(connection.handshake()));
-    subject.packet(u64::from(connection.syn_low), connection.established - connection.handshake(), note)
+    subject.packet(connection.syn_packet(), connection.established - connection.handshake(), note)
 }
 
 fn fixes() -> Vec<Fix> {

@@ -1,8 +1,8 @@
 //! One wait, one finding: the time that TCP took from a connection is shared out among what the rules found.
 //!
-//! Rules look at a connection each for itself, so several may speak of one stretch of time: what TCP did, what the
-//! program did to make it. Here each stretch goes to the finding nearest to the cause that a
-//! person can change. Costs are no more in all than the time that was not the programs'; what no finding owns is summed up.
+//! Rules look at a connection each for itself, so several may speak of one stretch of time: what TCP did, and what the
+//! program did to make it. Here each stretch goes to the finding nearest to the cause that a person can change. Costs
+//! are no more in all than the time that was not the programs'; what no finding owns is summed up.
 
 use super::subject::Subject;
 use crate::diagnosis::ms;
@@ -14,6 +14,9 @@ const MECHANISMS: [(&str, &[&str]); 2] = [
     ("split-write", &["nagle-delayed-ack", "nagle-hold"]),
     ("merged-updates", &["nagle-delayed-ack", "nagle-hold"]),
 ];
+/// Less than this in all is the hosts' own work. ms.
+const SMALLEST_MS: f64 = 1.0;
+
 /// Whether a finding of the rule `found` tells of what the rule `asked` stands for: it is that rule's, or has it as its
 /// mechanism. Who asks for Nagle's algorithm means it wherever it is told.
 pub fn tells(found: &str, asked: &str) -> bool {
@@ -113,9 +116,6 @@ pub(crate) fn small_waits(subject: &Subject<'_>, findings: &[Finding]) -> Option
     let is_some = count > 0 && total_ms >= SMALLEST_MS;
     is_some.then(|| SmallWaits { count, total_ms: Ms(total_ms), worst_ms: Ms(ms(worst).0.min(total_ms)) })
 }
-
-/// Less than this in all is the hosts' own work. ms.
-const SMALLEST_MS: f64 = 1.0;
 
 #[cfg(test)]
 mod tests {

@@ -2,6 +2,7 @@
 
 use super::rule::{Check, rule};
 use super::subject::{Subject, human, percent};
+use super::weight::{FELT_AT_ONCE, REPEATED, SMALLEST_COST, TRIVIAL, Waits};
 use crate::diagnosis::ms;
 use crate::flow::fact::Cause;
 use crate::ledger::Tally;
@@ -40,16 +41,6 @@ rule! {
     SLOW_SERVER = "slow-server", Severity::Advice, Check::Connection(check)
 }
 
-/// Costs below this are nobody's trouble. ns.
-const SMALLEST_COST: i64 = 10_000_000;
-/// A person feels so long a wait for one answer, and so much in all (J. Nielsen 1993, "Usability Engineering", chapter 5:
-/// 0.1 s is what feels instantaneous). ns.
-const FELT: i64 = 100_000_000;
-const FELT_IN_ALL: i64 = 500_000_000;
-/// What comes back so often is a habit of the program; what is rarer has to cost so much in all to be worth more than a note.
-const REPEATED: u64 = 5;
-/// ns.
-const TRIVIAL: i64 = 50_000_000;
 /// The program's part in the time in which somebody waited, one in so many, from which on it is noted.
 const SHARE_OF_WAITING: i64 = 5;
 /// The program's part in exchanges, one in so many, from which on it is worth a word…
@@ -123,7 +114,9 @@ impl Work {
     }
 
     fn is_worth_a_word(&self) -> bool {
-        self.is_felt() || self.total >= SMALLEST_COST.max(self.waiting / SHARE_OF_WAITING) || self.is_much()
+        self.waits().is_felt()
+            || self.total >= SMALLEST_COST.max(self.waiting / SHARE_OF_WAITING)
+            || self.is_much()
     }
 
     /// Whether it takes much of what exchanges take.
@@ -137,15 +130,15 @@ impl Work {
         self.knows_client && self.unsure <= self.total / 2
     }
 
-    fn is_felt(&self) -> bool {
-        self.worst >= FELT || self.total >= FELT_IN_ALL
+    fn waits(&self) -> Waits {
+        Waits { cost: self.total, worst: self.worst, count: self.count }
     }
 
     fn severity(&self) -> Severity {
-        let is_hiccup = self.count * RARE < self.answers && self.worst < FELT;
+        let is_hiccup = self.count * RARE < self.answers && self.worst < FELT_AT_ONCE;
         let is_sure = self.is_sure();
         let is_habit = self.is_much() && (self.count >= REPEATED || self.total >= TRIVIAL);
-        if is_sure && !is_hiccup && (self.is_felt() || is_habit) {
+        if is_sure && !is_hiccup && (self.waits().is_felt() || is_habit) {
             SLOW_SERVER.severity
         } else {
             Severity::Note

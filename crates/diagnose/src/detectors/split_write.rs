@@ -6,7 +6,7 @@ use super::subject::{Subject, human, percent};
 use crate::diagnosis::ms;
 use crate::flow::fact::End;
 use crate::flow::held::Sizes;
-use crate::flow::release::STREAM_RUN;
+use crate::flow::nagle::STREAM_RUN;
 use crate::report::{Evidence, Finding, Severity};
 
 rule! {

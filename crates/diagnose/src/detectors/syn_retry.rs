@@ -191,7 +191,7 @@ fn of_refusal(subject: &Subject<'_>) -> Finding {
                 times(tries),
             )
         }),
-        evidence: vec![subject.packet(u64::from(connection.syn_low), connection.syn_at, "the SYN that drew a RST".to_owned())],
+        evidence: vec![subject.packet(connection.syn_packet(), connection.syn_at, "the SYN that drew a RST".to_owned())],
         fixes: subject.fixes(|| {
             vec![Fix {
                 title: format!("See whether a program listens on {}", subject.address(server)),

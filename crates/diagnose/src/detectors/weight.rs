@@ -6,15 +6,15 @@
 use crate::report::Severity;
 
 /// Less than this in all is nobody's trouble. ns.
-const SMALLEST_COST: i64 = 10_000_000;
+pub(super) const SMALLEST_COST: i64 = 10_000_000;
 /// A single wait of this length is felt: the limit of what seems immediate to a person (Miller 1968, Nielsen 1993). ns.
-const FELT_AT_ONCE: i64 = 100_000_000;
+pub(super) const FELT_AT_ONCE: i64 = 100_000_000;
 /// Waits of so much in all are felt. ns.
 const FELT_IN_ALL: i64 = 500_000_000;
 /// A wait that comes back so often is a habit of the program and not a chance.
-const REPEATED: u64 = 5;
+pub(super) const REPEATED: u64 = 5;
 /// Below this in all a wait is trivial… ns.
-const TRIVIAL: i64 = 50_000_000;
+pub(super) const TRIVIAL: i64 = 50_000_000;
 /// …if it is less than one in so many of the time in which somebody waited, too.
 const TRIVIAL_SHARE: i64 = 100;
 /// From this share of that time on, one in so many, a wait is the connection's trouble, whatever its length.
@@ -48,7 +48,7 @@ impl Waits {
     }
 
     /// Whether a person feels these waits.
-    fn is_felt(self) -> bool {
+    pub(super) fn is_felt(self) -> bool {
         self.worst >= FELT_AT_ONCE || self.cost >= FELT_IN_ALL
     }
 }

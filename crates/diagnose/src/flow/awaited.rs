@@ -108,13 +108,6 @@ impl Connection {
         is_server && message.may_be_http2_control() && self.exchanges.number() <= FIRST_EXCHANGES
     }
 
-    /// Whether it is known which end is the client: a handshake, a well-known port or a request told.
-    pub(crate) fn knows_client(&self) -> bool {
-        let server = self.client().map(|client| self.ends[1 - client].port);
-        let has_handshake = self.syn.is_some() || self.syn_ack_at != NEVER;
-        has_handshake || server.is_some_and(|port| port < 1_024) || self.exchanges.has_asked_plainly()
-    }
-
     /// Whether what `from` says now begins or ends an exchange, as far as content tells.
     pub(crate) fn takes_part(&self, from: End) -> bool {
         let is_client = self.client() == Some(from);
@@ -144,18 +137,4 @@ impl Connection {
     pub(crate) fn answers_late(&self) -> bool {
         self.exchanges.late().are_answers(self.exchanges.number())
     }
-
-    /// How long the path from `end`'s side to the other end and back takes at least, as data of `end` shows at the capture
-    /// point, ns. Where a proxy on the way ACKs data for the server, only the SYN-ACK came all the way.
-    pub(crate) fn path_part(&self, end: End) -> i64 {
-        let part = self.halves[end].part_or_zero();
-        let syn = self.syn_ack_at.saturating_sub(self.syn_at);
-        let is_seen = self.syn_at != NEVER && self.syn_ack_at != NEVER && self.client() == Some(end);
-        if is_seen && syn >= part + PROXIED && syn / PROXIED_TIMES >= part { syn } else { part }
-    }
 }
-
-/// Data that is ACKed so much sooner than the SYN was answered, is ACKed by something nearer than the server: a proxy, a
-/// tunnel's end, a virtual machine's NAT. ns; and so many times sooner.
-const PROXIED: i64 = 10_000_000;
-const PROXIED_TIMES: i64 = 4;

@@ -15,7 +15,7 @@ use super::connection::{Connection, JITTER_SHARE, PROMPT, RELEASE_TOLERANCE};
 use super::fact::End;
 use super::half::{Half, NEVER, UNKNOWN};
 use super::held::Held;
-use super::release::{LATE_MACHINE, PROMPT_PROOF, SLOW_SHARE, fastest_reaction};
+use super::release::{LATE_MACHINE, SLOW_SHARE, fastest_reaction};
 use crate::report::Vantage;
 
 /// Without a handshake, a reaction shorter than this cannot be a delayed ACK (Linux 2.0's, the shortest, is
@@ -40,6 +40,13 @@ const FULL_PROOF: u8 = 2;
 const REGULAR: u32 = 3;
 /// Of all candidates, one in so many may be of another time.
 const STRAY_SHARE: u32 = 4;
+/// This many prompt reactions of a host show that the capture was made there.
+pub(crate) const PROMPT_PROOF: u16 = 3;
+/// Data that is ACKed so much sooner than the SYN was answered, is ACKed by something nearer than the server: a proxy, a
+/// tunnel's end, a virtual machine's NAT. ns.
+const PROXIED: i64 = 10_000_000;
+/// …and so many times sooner.
+const PROXIED_TIMES: i64 = 4;
 
 /// What few directions show: segments that were held, or may have been, and a limit of the sender's own.
 #[derive(Clone, Debug, Default)]
@@ -181,7 +188,17 @@ impl Connection {
         if !was_silent || is_answer || self.halves[1 - end].part_or_zero() <= PROMPT {
             return;
         }
-        let reaction = now - host.freed_at;
+        self.learn_distance(end, now - host.freed_at);
+    }
+
+    /// Learns from a hold that its ACK freed at `now` how near the capture is to the sender.
+    pub(crate) fn note_release(&mut self, end: End, now: i64) {
+        self.learn_distance(end, now - self.halves[end].small.acked_at().min(now));
+    }
+
+    /// Something left `end` `reaction` ns after what freed it. Prompt reactions, more of them than late ones, show that the
+    /// capture is no further from it than that.
+    fn learn_distance(&mut self, end: End, reaction: i64) {
         let host = &mut self.halves[end];
         if reaction > PROMPT {
             host.slow = host.slow.saturating_add(1);
@@ -192,6 +209,22 @@ impl Connection {
             let part = &mut self.halves[1 - end].part;
             *part = (*part).min(reaction);
         }
+    }
+
+    /// Whether it is known which end is the client: a handshake, a well-known port or a request told.
+    pub(crate) fn knows_client(&self) -> bool {
+        let server = self.client().map(|client| self.ends[1 - client].port);
+        let has_handshake = self.syn.is_some() || self.syn_ack_at != NEVER;
+        has_handshake || server.is_some_and(|port| port < 1_024) || self.exchanges.has_asked_plainly()
+    }
+
+    /// How long the path from `end`'s side to the other end and back takes at least, as data of `end` shows at the capture
+    /// point, ns. Where a proxy on the way ACKs data for the server, only the SYN-ACK came all the way.
+    pub(crate) fn path_part(&self, end: End) -> i64 {
+        let part = self.halves[end].part_or_zero();
+        let syn = self.syn_ack_at.saturating_sub(self.syn_at);
+        let is_seen = self.syn_at != NEVER && self.syn_ack_at != NEVER && self.client() == Some(end);
+        if is_seen && syn >= part + PROXIED && syn / PROXIED_TIMES >= part { syn } else { part }
     }
 
     /// Whether the candidates of `end` were held, by all that is known now.

@@ -6,7 +6,8 @@ use super::connection::{Connection, RELEASE_TOLERANCE};
 use super::fact::{Cause, End, Fact, Facts, Wait};
 use super::half::{Half, NEVER};
 use super::holes::Opened;
-use super::release::{LATEST_ACK, LATEST_PURE_ACK, fastest_reaction};
+use super::program::{LATEST_ACK, LATEST_PURE_ACK};
+use super::release::fastest_reaction;
 use super::sequence;
 use super::trouble::{Tail, Trouble};
 
