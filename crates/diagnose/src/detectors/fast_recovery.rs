@@ -1,6 +1,6 @@
 //! Time spent repairing losses.
 
-use super::loss::{CONFIDENCE_GAPS, Loss, severity, worst};
+use super::loss::{CONFIDENCE_GAPS, Loss, SMALLEST_REPAIR, severity, smaller_window, told_of_window, worst};
 use super::rule::{Check, rule};
 use super::subject::{Subject, counted, grouped, human, percent};
 use super::{late_hole_ack, one_hole_per_rtt};
@@ -20,7 +20,8 @@ rule! {
     ///
     /// ## How it is detected
     /// Segments were sent again and no timer was needed; the time from the third duplicate ACK (or the
-    /// retransmission itself) until everything outstanding was ACKed is the cost. Segments that only came out
+    /// retransmission itself) until everything outstanding was ACKed is the cost, and each wait of the sender's after
+    /// that for which less was on its way than its congestion window had allowed before. Segments that only came out
     /// of order, and retransmissions that the receiver reports as needless (D-SACK), do not count. Nor does the
     /// part of a repair that `late-hole-ack` or `one-hole-per-rtt` tells of, nor what follows a timer, which is part of
     /// `rto-stall` or `tail-loss`.
@@ -41,16 +42,42 @@ const CONFIDENCE: f64 = 0.95;
 
 fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     for end in 0..2 {
-        let Some(tally) = subject.tally(Cause::Recovery, end) else { continue };
         let loss = Loss::of(subject, end);
-        let elsewhere = late_hole_ack::cost(subject, end) + one_hole_per_rtt::cost(subject, end);
-        let severity = severity(subject, tally.total - elsewhere)
-            .or_else(|| is_snippet(subject, tally).then_some(Severity::Advice));
-        if loss.is_real()
-            && let Some(severity) = severity
-        {
-            findings.push(finding(subject, end, tally, &loss, (severity, elsewhere)));
+        if !loss.is_real() {
+            continue;
         }
+        let waited =
+            subject.tally(Cause::Recovery, end).and_then(|tally| of_waits(subject, end, tally, &loss));
+        let busy = subject.tally(Cause::BusyRepair, end).filter(|tally| tally.total >= SMALLEST_REPAIR);
+        findings.extend(waited.or_else(|| Some(of_busy_path(subject, end, busy?, &loss))));
+    }
+}
+
+/// Repairs that held up data.
+fn of_waits(subject: &Subject<'_>, end: End, tally: &Tally, loss: &Loss) -> Option<Finding> {
+    let elsewhere = late_hole_ack::cost(subject, end) + one_hole_per_rtt::cost(subject, end);
+    let later = smaller_window(subject, end, Cause::Recovery);
+    let severity = severity(subject, tally.total - elsewhere + later)
+        .or_else(|| is_snippet(subject, tally).then_some(Severity::Advice))?;
+    Some(finding(subject, end, tally, loss, (severity, elsewhere)))
+}
+
+/// Repairs during which the path was busy all the time: they cost what the smaller window cost afterwards, often nothing.
+fn of_busy_path(subject: &Subject<'_>, end: End, tally: &Tally, loss: &Loss) -> Finding {
+    let later = smaller_window(subject, end, Cause::Recovery);
+    let summary = format!(
+        "The network lost {} of what {} sent: {} of {} had to be sent again. The path was busy all the while, so the          transfer as a whole took no longer for it.{}",
+        percent(loss.lost() as i64, loss.segments as i64),
+        subject.who(end),
+        grouped(loss.retransmitted),
+        counted(loss.segments, "segment"),
+        told_of_window(later),
+    );
+    Finding {
+        summary,
+        cost_ms: ms(later),
+        worst_ms: ms(later),
+        ..finding(subject, end, tally, loss, (severity(subject, later).unwrap_or(Severity::Note), 0))
     }
 }
 
@@ -67,7 +94,8 @@ fn finding(
     loss: &Loss,
     (severity, elsewhere): (Severity, i64),
 ) -> Finding {
-    let cost = tally.total - elsewhere;
+    let later = smaller_window(subject, end, Cause::Recovery);
+    let cost = tally.total - elsewhere + later;
     Finding {
         rule: FAST_RECOVERY.name,
         severity,
@@ -77,7 +105,7 @@ fn finding(
         cost_ms: ms(cost),
         worst_ms: ms(worst(tally).min(cost)),
         confidence: confidence(tally, loss),
-        summary: summary(subject, end, tally, loss) + &told_elsewhere(elsewhere),
+        summary: summary(subject, end, tally, loss) + &told_of_window(later) + &told_elsewhere(elsewhere),
         evidence: subject.evidence(tally, |_| {
             [
                 "sent again: a segment was lost".to_owned(),
@@ -183,6 +211,79 @@ mod tests {
         text.extend((0..10).map(|index| segment(20_000 + 10 * index, index)));
         text.extend((1..10).map(|index| ack(40_000 + 10 * index, 1, "")));
         text + &segment(40_100, 0) + &ack(60_100, 14_601, last_options)
+    }
+
+    /// A flight of 10 segments each round trip of 20 ms, then one of 20, whose first is lost and sent again; then flights of
+    /// so many segments each, 40 segments in all.
+    fn rounds_after_a_loss(flight: u64) -> String {
+        let mut talk = Bulk::with_sack(20_000);
+        let mut send = |talk: &mut Bulk, us: u64, from: u64, count: u64| {
+            (from..from + count).for_each(|index| talk.segment(us + 10 * (index - from), index));
+        };
+        send(&mut talk, 30_000, 0, 10);
+        talk.ack(50_000, 10);
+        send(&mut talk, 50_050, 10, 20);
+        (12..30).for_each(|index| talk.sack(70_000 + 10 * index, 10, (11, index)));
+        talk.segment(70_350, 10);
+        talk.ack(90_350, 30);
+        let mut now = 90_400;
+        for first in (30..70).step_by(flight as usize) {
+            send(&mut talk, now, first, flight);
+            talk.ack(now + 20_000, first + flight);
+            now += 20_050;
+        }
+        talk.text()
+    }
+
+    #[test]
+    fn rounds_that_the_smaller_window_adds_are_the_losss() {
+        let cost = |flight: u64| {
+            let found = findings("fast-recovery", &rounds_after_a_loss(flight));
+            assert_eq!(found.len(), 1);
+            (found[0].cost_ms.0, found[0].summary.contains("smaller afterwards"))
+        };
+        // With 20 segments a round, as before the loss, 40 segments take two rounds, and the sender stops once; with 10 they
+        // take four, and it stops three times, each for a round trip less the time that it sends. Half of that is the loss's.
+        let (repair, is_told) = cost(20);
+        assert!((repair - 20.2).abs() < 0.1 && !is_told, "{repair}");
+        let (with_rounds, is_told) = cost(10);
+        assert!((with_rounds - repair - 3.0 * 20.0 / 2.0).abs() < 1.0 && is_told, "{with_rounds}");
+    }
+
+    /// Segments that come 0.6 ms apart, captured at the receiver; the 30th is lost, and comes in its turn 20 ms later, or with
+    /// nothing but silence around it.
+    fn download_at_rate(is_busy: bool) -> String {
+        let mut talk = Bulk::at_server(20_000);
+        let mut now = 60_000;
+        for index in (0..30).chain(31..66) {
+            talk.segment_at(now, index, now / 1_000);
+            if index < 30 {
+                talk.ack(now + 20, index + 1)
+            } else {
+                talk.sack(now + 20, 30, (31, index + 1))
+            }
+            now += 600;
+        }
+        now += if is_busy { 0 } else { 20_000 };
+        talk.segment_at(now, 30, now / 1_000);
+        talk.ack(now + 20, 66);
+        for index in 66..100 {
+            now += 600;
+            talk.segment_at(now, index, now / 1_000);
+            talk.ack(now + 20, index + 1);
+        }
+        talk.text()
+    }
+
+    #[test]
+    fn a_repair_on_a_path_that_is_never_idle_costs_nothing() {
+        let found = findings("fast-recovery", &download_at_rate(true));
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((found.severity, found.cost_ms.0), (Severity::Note, 0.0));
+        assert!(found.summary.contains("took no longer"), "{}", found.summary);
+        let found = findings("fast-recovery", &download_at_rate(false));
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert!(found.cost_ms.0 >= 20.0, "{found:?}");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::rule::Rule;
 use super::subject::{Subject, counted, human};
 use crate::diagnosis::ms;
-use crate::flow::fact::End;
+use crate::flow::fact::{Cause, End};
 use crate::ledger::Tally;
 use crate::report::{Blame, Blamed, Finding, Fix, Severity};
 
@@ -17,7 +17,7 @@ const LONG_LIFE: i64 = 100;
 /// …unless it cost this much, as a repair does. ns.
 const LARGE_COST: i64 = 1_000_000_000;
 /// Repairs that took less than this in all are nobody's trouble. ns.
-const SMALLEST_REPAIR: i64 = 10_000_000;
+pub(crate) const SMALLEST_REPAIR: i64 = 10_000_000;
 /// Repairs are advice from this share of the time in which somebody waited on, 1 in so many…
 const ADVICE_SHARE: i64 = 100;
 /// …and a problem from this one on.
@@ -107,6 +107,23 @@ pub(crate) fn of_timer(rule: &Rule, subject: &Subject<'_>, tally: &Tally) -> Fin
         summary: String::new(),
         evidence: Vec::new(),
         fixes: Vec::new(),
+    }
+}
+
+/// What `end` waited, ns, because losses had left its congestion window smaller than it was. Of all rules about losses one
+/// tells it, whose own waits are of the cause `of`: the one that took the most time.
+pub(crate) fn smaller_window(subject: &Subject<'_>, end: End, of: Cause) -> i64 {
+    let total = |cause: Cause| subject.tally(cause, end).map_or(0, |tally| tally.total);
+    let most =
+        [Cause::TailLoss, Cause::Timeout, Cause::Recovery].into_iter().max_by_key(|cause| total(*cause));
+    if most == Some(of) { total(Cause::AfterLoss) } else { 0 }
+}
+
+/// The sentence about that wait.
+pub(crate) fn told_of_window(wait: i64) -> String {
+    match wait {
+        0 => String::new(),
+        wait => format!(" The congestion window, smaller afterwards, made it wait another {}.", human(wait)),
     }
 }
 

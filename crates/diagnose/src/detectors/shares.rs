@@ -34,6 +34,7 @@ fn rules_of(cause: Cause) -> &'static [&'static str] {
         Cause::CongestionWindow => &["slow-start", "idle-restart", "fast-recovery", "ecn-backoff"],
         Cause::SlowStart => &["slow-start"],
         Cause::IdleRestart => &["idle-restart"],
+        Cause::AfterLoss => &["fast-recovery", "rto-stall", "tail-loss"],
         Cause::SendBuffer => &["small-send-buffer"],
         Cause::ReceiveWindow | Cause::Unread | Cause::ZeroWindow | Cause::SillyWindow => {
             &["small-receive-window", "zero-window", "silly-window"]

@@ -24,6 +24,8 @@ pub enum Cause {
     SlowStart,
     /// The congestion window had fallen while the sender was silent, and opened again.
     IdleRestart,
+    /// The congestion window was full, and with less than it had allowed before a loss reduced it.
+    AfterLoss,
     /// Neither window was full: the sender's buffer, or its program's own limit.
     SendBuffer,
     /// The receiver's window was full.
@@ -54,6 +56,8 @@ pub enum Cause {
     LateRepairAck,
     /// Of a repair: another round trip for a single hole.
     OneHole,
+    /// No wait: lost segments were repaired, and the path was kept busy all the time.
+    BusyRepair,
     /// No wait: a tail-loss probe sent again what had arrived.
     NeedlessProbe,
     /// No wait: the retransmission timer sent again what had arrived.
@@ -79,7 +83,7 @@ pub enum Cause {
 
 impl Cause {
     /// Those for which TCP made a program wait.
-    pub(crate) const TCPS: [Self; 19] = [
+    pub(crate) const TCPS: [Self; 20] = [
         Self::NagleHold,
         Self::MaybeHeld,
         Self::CorkTimeout,
@@ -87,6 +91,7 @@ impl Cause {
         Self::CongestionWindow,
         Self::SlowStart,
         Self::IdleRestart,
+        Self::AfterLoss,
         Self::SendBuffer,
         Self::ReceiveWindow,
         Self::SillyWindow,

@@ -78,6 +78,12 @@ pub(crate) struct Flights {
     retransmitted: u32,
     /// Rounds since one became known.
     since_loss: u32,
+    /// What had been sent, as a sequence number, when the last repair was over: it belongs to no flight.
+    repaired: u64,
+    /// What the window had been shown to allow before a loss reduced it, bytes; 0 where it is open as far again.
+    before_loss: u64,
+    /// The part of the last stop that comes from that.
+    pub(super) lost_part: f32,
     /// Rounds of slow start from the connection's beginning or a timeout, and from silences.
     pub(crate) opening: Rounds,
     pub(crate) reopening: Rounds,
@@ -142,6 +148,9 @@ impl Default for Flights {
             emptied: 0,
             retransmitted: 0,
             since_loss: 0,
+            repaired: 0,
+            before_loss: 0,
+            lost_part: 0.0,
             opening: Rounds::default(),
             reopening: Rounds::default(),
             after_timeout: 0,
@@ -170,6 +179,8 @@ pub(super) struct Stop {
     pub(super) by_timer: bool,
     /// The connection's beginning was captured.
     pub(super) is_whole: bool,
+    /// Bytes that keep the path busy for a round trip, if its rate is known.
+    pub(super) fills: Option<u64>,
     /// It had nothing left to send, as far as it tells.
     pub(super) was_emptied: bool,
     /// What it sent last was less than a full segment.
@@ -213,15 +224,26 @@ impl Flights {
         (self.round_at, self.partial, self.from) = (now, 0, 0);
     }
 
+    /// A repair is over at `now`, when `next` was to be sent next.
+    pub(super) fn repaired(&mut self, now: i64, next: u64) {
+        self.interrupted(now);
+        self.repaired = next;
+    }
+
     /// The sender's program speaks at `now` after `silence` ns without data, with nothing on its way.
     pub(super) fn begun(&mut self, now: i64, silence: i64, base: i64) {
         self.interrupted(now);
         if silence >= SHORTEST_TIMEOUT + base {
-            // In slow start the last flight's ACKs have doubled the window (RFC 5681 section 3.1).
-            let grown = if self.growth == Growth::Steady { 0 } else { 2 * self.last };
-            self.open_before = self.largest.max(grown);
+            self.open_before = self.open();
             self.peak = 0;
         }
+    }
+
+    /// What the window has been shown to allow since something reduced it, bytes.
+    fn open(&self) -> u64 {
+        // In slow start the last flight's ACKs have doubled it (RFC 5681 section 3.1).
+        let grown = if self.growth == Growth::Steady { 0 } else { 2 * self.last };
+        self.largest.max(grown)
     }
 
     /// Whether the window is not being opened by slow start, which would stop the sender in any case.
@@ -247,16 +269,17 @@ impl Flights {
 
     /// What stopped the sender.
     pub(super) fn stopped(&mut self, stop: &Stop) -> Cause {
-        let flight = self.partial + stop.flight;
+        self.note_losses(stop);
+        let flight = self.partial + stop.flight.min(stop.next.saturating_sub(self.repaired));
         if stop.now - self.round_at < stop.base * ROUND_QUARTERS / 4 {
             self.partial = flight;
-            return Cause::CongestionWindow;
+            return self.with_losses(Cause::CongestionWindow, flight, stop);
         }
         self.emptied = if stop.was_emptied && !stop.was_marked { self.emptied + 1 } else { 0 };
         let lasted = if self.round_at == NEVER { 0 } else { stop.sent_at - self.round_at };
         let flight = within_a_round(flight, lasted, stop.base);
         (self.round_at, self.partial, self.from) = (stop.now, 0, stop.next);
-        self.note_losses(stop);
+        self.since_loss = self.since_loss.saturating_add(1);
         self.note_silence(flight, stop);
         // A sender that reduces its window leaves ACKs unanswered until less is on its way.
         let is_unanswered = !stop.was_marked && stop.left.is_some_and(|left| left.is_unanswered);
@@ -284,14 +307,28 @@ impl Flights {
         if std::mem::take(&mut self.is_reduced) {
             (self.largest, self.peak) = (0, 0);
         }
-        cause
+        self.with_losses(cause, flight, stop)
+    }
+
+    /// What a stop that was the window's comes from: with what the window allowed before a loss reduced it, the sender would
+    /// have needed fewer rounds, or have kept the path busy and not stopped at all.
+    fn with_losses(&mut self, cause: Cause, flight: u64, stop: &Stop) -> Cause {
+        if flight + stop.full > self.before_loss {
+            self.before_loss = 0;
+        }
+        if cause != Cause::CongestionWindow || self.before_loss == 0 {
+            return cause;
+        }
+        let would_stop = stop.fills.is_none_or(|fills| self.before_loss < fills);
+        self.lost_part = if would_stop { 1.0 - flight as f32 / self.before_loss as f32 } else { 1.0 };
+        Cause::AfterLoss
     }
 
     /// A loss reduces the window; after a timeout slow start begins again (RFC 5681 section 3.1).
     fn note_losses(&mut self, stop: &Stop) {
-        self.since_loss = self.since_loss.saturating_add(1);
         if stop.retransmitted != self.retransmitted {
             (self.retransmitted, self.since_loss) = (stop.retransmitted, 0);
+            self.before_loss = self.before_loss.max(self.open());
             self.reduced();
             self.growth = if stop.by_timer { Growth::AfterTimeout } else { Growth::Steady };
         } else if self.growth == Growth::Opening && !stop.is_whole {
@@ -303,7 +340,7 @@ impl Flights {
     fn note_silence(&mut self, flight: u64, stop: &Stop) {
         let before = std::mem::take(&mut self.open_before);
         if before > 0 && flight + stop.full <= before / 4 * FALLEN_QUARTERS {
-            (self.growth, self.last, self.largest) = (Growth::Reopening, 0, 0);
+            (self.growth, self.last, self.largest, self.before_loss) = (Growth::Reopening, 0, 0, 0);
             self.reopening.begin(flight, before);
         }
     }

@@ -241,7 +241,7 @@ impl Connection {
         let base = base.saturating_add(self.time_of_first(end));
         let expected = since.saturating_add(base).saturating_add(base / JITTER_SHARE + RELEASE_TOLERANCE);
         if now <= expected {
-            return facts.take(Fact::Wait(self.wait(cause, end, since, now, number)));
+            return self.publish_window(cause, end, (since, now), number, facts);
         }
         let rest = match cause != Cause::SendBuffer && self.was_ack_held(end, now, base) {
             true if half.freed_without_reading() => Cause::Unread,
@@ -258,12 +258,32 @@ impl Connection {
             false => (beyond, None),
         };
         if base > 0 {
-            facts.take(Fact::Wait(self.wait(cause, end, window.0, window.1, number)));
+            self.publish_window(cause, end, window, number, facts);
         }
         facts.take(Fact::Wait(self.wait(rest, end, beyond.0, beyond.1, number)));
         if let Some((from, until)) = later {
             facts.take(Fact::Wait(self.wait(Cause::Queueing, end, from, until, number)));
         }
+    }
+
+    /// A wait for the congestion window, of which a loss may have to answer for a part only.
+    fn publish_window(
+        &self,
+        cause: Cause,
+        end: End,
+        (from, until): (i64, i64),
+        number: u64,
+        facts: &mut impl Facts,
+    ) {
+        let part = match self.sending(end) {
+            Some(sending) if cause == Cause::AfterLoss => sending.flights.lost_part,
+            _ => 1.0,
+        };
+        let middle = until - ((until - from) as f64 * f64::from(part)) as i64;
+        if middle > from {
+            facts.take(Fact::Wait(self.wait(Cause::CongestionWindow, end, from, middle, number)));
+        }
+        facts.take(Fact::Wait(self.wait(cause, end, middle, until, number)));
     }
 
     /// Whether the receiver held the ACK behind which `end` goes on at `now`. A queue lets ACKs through one after the other;

@@ -32,6 +32,9 @@ const ANSWER_ROUND_TRIPS: i64 = 2;
 /// A hole filled sooner than this was reordering, not loss (RACK's reordering window is a quarter of the
 /// round trip, RFC 8985 section 6.2; this is its floor). ns.
 const REORDERING: i64 = 3_000_000;
+/// A path that was idle for less than this part of a repair, 1 in so many, was busy with it: what a path takes for a segment
+/// is not known better.
+const IDLE_SHARE: i64 = 8;
 
 impl Connection {
     /// A segment that brings nothing beyond what was sent before: a retransmission, or one that comes late.
@@ -72,11 +75,13 @@ impl Connection {
             self.settle_silence(from, facts);
         }
         let half = &mut self.halves[from];
-        let (next, last_number, dup_acks) = (half.next, half.sent_number, half.dup_acks);
+        let travelled = (quiet_since - half.sent_at).max(0);
+        let (next, last_number, dup_acks, acked) = (half.next, half.sent_number, half.dup_acks, half.acked);
         let trouble = half.trouble.get_or_insert_default();
         let begins = trouble.recover == 0;
         if begins {
             trouble.begin_repair(next, number, now, dup_acks);
+            trouble.acked_before = acked;
             // Near the receiver the loss shows with its first duplicate ACK, or with what passes behind the hole.
             let shown = match filled {
                 Some(_) if dup_acks > 0 => trouble.dup_since,
@@ -95,6 +100,7 @@ impl Connection {
             if trouble.quiet_since == NEVER {
                 (trouble.quiet_since, trouble.quiet_number) = (quiet_since, last_number);
                 trouble.tail = tail.filter(|_| begins);
+                trouble.travelled = if begins { travelled } else { 0 };
             }
             (trouble.quiet_until, trouble.quiet_end) = (now, number);
         }
@@ -285,6 +291,10 @@ impl Connection {
                 half.sent_number = half.sent_number.max(trouble.repaired_number);
             }
         }
+        let next = half.next;
+        if !was_probe && let Some(sending) = self.known_sending(end) {
+            sending.flights.repaired(now, next);
+        }
     }
 
     /// Books the time for which data was on its way and not ACKed, although it had arrived: it was sent again meanwhile. What
@@ -305,16 +315,33 @@ impl Connection {
         let Some(repair) = self.halves[end].repair() else { return };
         let packets = [repair.recover_number, number, number];
         let (from, is_timed, is_tail) = (repair.recover_from, repair.is_timed, repair.tail.is_some());
+        let travelled = repair.travelled;
         if from < now {
-            let cause = if is_timed { Cause::AfterTimer } else { Cause::Recovery };
-            facts.take(Fact::Wait(Wait::new(cause, end, (from, now), packets)));
+            let causes: &[Cause] = match is_timed {
+                true => &[Cause::AfterTimer],
+                false if self.kept_path_busy(end, now - from) => &[Cause::Transfer, Cause::BusyRepair],
+                false => &[Cause::Recovery],
+            };
+            causes
+                .iter()
+                .for_each(|cause| facts.take(Fact::Wait(Wait::new(*cause, end, (from, now), packets))));
         }
-        // The journey of what was sent again, and of its ACK, would have been made anyhow.
-        let rest = now - self.base_round_trip().unwrap_or(0);
+        // The journey of what was sent again, and of its ACK, would have been made anyhow, as far as it had not been made before
+        // the silence, which begins with the last ACK.
+        let journey = self.base_round_trip().unwrap_or(0) - travelled;
+        let rest = now - journey.max(0);
         if is_timed && rest > from + RELEASE_TOLERANCE {
             let cause = if is_tail { Cause::TailRepair } else { Cause::TimerRepair };
             facts.take(Fact::Wait(Wait::new(cause, end, (from, rest), packets)));
         }
+    }
+
+    /// Whether what was ACKed in a repair that lasted so many ns kept the path busy all the time: with nothing lost, the same
+    /// bytes would have taken as long.
+    fn kept_path_busy(&self, end: End, lasted: i64) -> bool {
+        let half = &self.halves[end];
+        let acked = half.repair().map_or(0, |repair| half.acked.saturating_sub(repair.acked_before));
+        half.time_of(acked) >= lasted - lasted / IDLE_SHARE
     }
 
     /// Another timer of the same repair has expired: if the ACK has moved since the last one, that was another silence.

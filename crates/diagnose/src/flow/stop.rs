@@ -56,6 +56,7 @@ impl Connection {
             retransmitted: half.retransmitted(),
             by_timer: half.trouble.as_ref().is_some_and(|trouble| trouble.quiet_since != NEVER),
             is_whole,
+            fills: self.fills(end, base),
             was_small: !half.last_full,
             was_emptied: self.was_emptied(end, flight, now, base),
             was_marked: false,
@@ -74,6 +75,13 @@ impl Connection {
             sending.marks.longest = sending.marks.longest.max(waited);
         }
         cause
+    }
+
+    /// Bytes of `end` that keep the path busy for the base round trip, if the path's rate is known.
+    fn fills(&self, end: End, base: i64) -> Option<u64> {
+        let full = u64::from(self.halves[end].full_size());
+        let takes = self.halves[end].time_of(full);
+        (takes > 0).then(|| (base as f64 / takes as f64 * full as f64) as u64)
     }
 
     /// Whether `end` has been spoken to since it sent last, and nothing is on its way: what it sends now may be an answer,

@@ -46,6 +46,10 @@ pub(crate) struct Trouble {
     pub(crate) tail: Option<Tail>,
     /// Tails that were lost, by what repaired them.
     pub(crate) tails: [u16; 3],
+    /// What had been ACKed when the present repair began.
+    pub(crate) acked_before: u64,
+    /// How far what was sent last had travelled when the silence before the present repair began, ns of the round trip.
+    pub(crate) travelled: i64,
     /// A retransmission timer has expired in the present repair.
     pub(crate) is_timed: bool,
     /// The receiver's window, while it lets nothing through.
@@ -181,6 +185,8 @@ impl Default for Trouble {
             again_stamp: None,
             was_needless: false,
             tail: None,
+            acked_before: 0,
+            travelled: 0,
             tails: [0; 3],
             is_timed: false,
             shut: Shut::default(),
@@ -215,7 +221,7 @@ impl Trouble {
         self.recover_from = if dup_acks >= DUP_ACKS { self.dup_since } else { now };
         (self.quiet_since, self.was_needless, self.tail) = (NEVER, false, None);
         (self.rounds, self.forestalled, self.is_timed) = (Rounds::default(), 0, false);
-        self.copies = 0;
+        (self.copies, self.travelled) = (0, 0);
     }
 
     /// Whether the receiver has told of something beyond its last ACK, `acked`.

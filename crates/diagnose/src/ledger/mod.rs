@@ -89,7 +89,9 @@ impl Ledger {
             Cause::CorkTimeout if wait.end == 0 => (Slot::Cork0, Rank::Blocked),
             Cause::CorkTimeout => (Slot::Cork1, Rank::Blocked),
             Cause::DelayedAck => (Slot::DelayedAck, Rank::Blocked),
-            Cause::CongestionWindow | Cause::SlowStart | Cause::IdleRestart => (Slot::Cwnd, Rank::Blocked),
+            Cause::CongestionWindow | Cause::SlowStart | Cause::IdleRestart | Cause::AfterLoss => {
+                (Slot::Cwnd, Rank::Blocked)
+            }
             Cause::ReceiveWindow
             | Cause::ZeroWindow
             | Cause::Unread
@@ -108,6 +110,7 @@ impl Ledger {
             | Cause::TimerRepair
             | Cause::LateRepairAck
             | Cause::OneHole
+            | Cause::BusyRepair
             | Cause::NeedlessProbe
             | Cause::NeedlessTimer
             | Cause::NeedlessRepair => return self.tallies.add(wait),
