@@ -21,8 +21,9 @@ rule! {
     /// ## How it is detected
     /// Segments were sent again and no timer was needed; the time from the third duplicate ACK (or the
     /// retransmission itself) until everything outstanding was ACKed is the cost, and each wait of the sender's after
-    /// that for which less was on its way than its congestion window had allowed before. Segments that only came out
-    /// of order, and retransmissions that the receiver reports as needless (D-SACK), do not count. Nor does the
+    /// that for which less was on its way than its congestion window had allowed before. Where what was ACKed during a
+    /// repair took as long as the repair at the path's rate, the path was never idle, and the repair cost nothing: a note.
+    /// Segments that only came out of order, and retransmissions that the receiver reports as needless (D-SACK), do not count. Nor does the
     /// part of a repair that `late-hole-ack` or `one-hole-per-rtt` tells of, nor what follows a timer, which is part of
     /// `rto-stall` or `tail-loss`.
     ///
@@ -46,18 +47,23 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
         if !loss.is_real() {
             continue;
         }
-        let waited =
-            subject.tally(Cause::Recovery, end).and_then(|tally| of_waits(subject, end, tally, &loss));
-        let busy = subject.tally(Cause::BusyRepair, end).filter(|tally| tally.total >= SMALLEST_REPAIR);
-        findings.extend(waited.or_else(|| Some(of_busy_path(subject, end, busy?, &loss))));
+        let Some(tally) = subject.tally(Cause::Recovery, end) else { continue };
+        let waited = of_waits(subject, end, tally, &loss);
+        let is_busy = busy(subject, end) >= SMALLEST_REPAIR;
+        findings.extend(waited.or_else(|| is_busy.then(|| of_busy_path(subject, end, tally, &loss))));
     }
+}
+
+/// What repairs of `end`'s losses took while the path was busy all the time, ns: the transfer took no longer for it.
+fn busy(subject: &Subject<'_>, end: End) -> i64 {
+    subject.tally(Cause::BusyRepair, end).map_or(0, |tally| tally.total)
 }
 
 /// Repairs that held up data.
 fn of_waits(subject: &Subject<'_>, end: End, tally: &Tally, loss: &Loss) -> Option<Finding> {
     let elsewhere = late_hole_ack::cost(subject, end) + one_hole_per_rtt::cost(subject, end);
     let later = smaller_window(subject, end, Cause::Recovery);
-    let severity = severity(subject, tally.total - elsewhere + later)
+    let severity = severity(subject, tally.total - elsewhere - busy(subject, end) + later)
         .or_else(|| is_snippet(subject, tally).then_some(Severity::Advice))?;
     Some(finding(subject, end, tally, loss, (severity, elsewhere)))
 }
@@ -66,7 +72,8 @@ fn of_waits(subject: &Subject<'_>, end: End, tally: &Tally, loss: &Loss) -> Opti
 fn of_busy_path(subject: &Subject<'_>, end: End, tally: &Tally, loss: &Loss) -> Finding {
     let later = smaller_window(subject, end, Cause::Recovery);
     let summary = format!(
-        "The network lost {} of what {} sent: {} of {} had to be sent again. The path was busy all the while, so the          transfer as a whole took no longer for it.{}",
+        "The network lost {} of what {} sent: {} of {} had to be sent again. The path was busy all the while, so the \
+         repair itself cost nothing.{}",
         percent(loss.lost() as i64, loss.segments as i64),
         subject.who(end),
         grouped(loss.retransmitted),
@@ -95,7 +102,7 @@ fn finding(
     (severity, elsewhere): (Severity, i64),
 ) -> Finding {
     let later = smaller_window(subject, end, Cause::Recovery);
-    let cost = tally.total - elsewhere + later;
+    let cost = (tally.total - elsewhere - busy(subject, end)).max(0) + later;
     Finding {
         rule: FAST_RECOVERY.name,
         severity,
@@ -280,7 +287,7 @@ mod tests {
         let found = findings("fast-recovery", &download_at_rate(true));
         let [found] = &found[..] else { panic!("{found:?}") };
         assert_eq!((found.severity, found.cost_ms.0), (Severity::Note, 0.0));
-        assert!(found.summary.contains("took no longer"), "{}", found.summary);
+        assert!(found.summary.contains("cost nothing"), "{}", found.summary);
         let found = findings("fast-recovery", &download_at_rate(false));
         let [found] = &found[..] else { panic!("{found:?}") };
         assert!(found.cost_ms.0 >= 20.0, "{found:?}");

@@ -103,7 +103,9 @@ fn lost_ms(subject: &Subject<'_>) -> f64 {
 /// Waits of TCP's that none of `findings` owns; `None` where there are none.
 pub(crate) fn small_waits(subject: &Subject<'_>, findings: &[Finding]) -> Option<SmallWaits> {
     let owned: f64 = findings.iter().filter(|found| is_tcps(found.rule)).map(|found| found.cost_ms.0).sum();
-    let total_ms = lost_ms(subject) - owned;
+    // A repair on a path that was busy all the time made nobody wait.
+    let busy: i64 = (0..2).filter_map(|end| Some(subject.tally(Cause::BusyRepair, end)?.total)).sum();
+    let total_ms = lost_ms(subject) - owned - ms(busy).0;
     let is_left = |cause: Cause| !findings.iter().any(|found| rules_of(cause).contains(&found.rule));
     let tallies = Cause::TCPS
         .into_iter()

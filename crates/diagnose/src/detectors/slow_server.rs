@@ -22,7 +22,8 @@ rule! {
     /// draws a pure ACK on the way, just as a stall by Nagle's algorithm does, but then the *other* side speaks:
     /// that ACK released nothing. An answer to a request that was ACKed only after 200 ms or more is not counted:
     /// the server's stack was silent too, so its first answer was probably lost. Work between two parts of an
-    /// answer counts as well, if all before it was ACKed or `TCP_NODELAY` is seen to be set.
+    /// answer counts as well, if all before it was ACKed or `TCP_NODELAY` is seen to be set; in a protocol that is not
+    /// known it has to be in one answer of four, or what comes later may be a notice, and this is a note.
     ///
     /// Reported where such times make up at least a quarter of the time spent in exchanges (half, where they are
     /// below 20 ms on average), and 10 ms. A note where it is rare (one answer in twenty) and below 100 ms: a busy
@@ -51,6 +52,9 @@ const SHARE_IF_SHORT: i64 = 2;
 const SHORT: i64 = 20_000_000;
 /// Fewer slow answers than one in so many are accidents, if none of them is felt: a busy machine's hiccups.
 const RARE: u64 = 20;
+
+/// A program that answers in parts does so again and again. Fewer than one answer in so many is as well a chance.
+const FEW_IN_PARTS: u64 = 4;
 
 /// What the server's program took.
 #[derive(Clone, Copy, Debug)]
@@ -85,15 +89,26 @@ fn tallies(subject: &Subject<'_>) -> Vec<Tally> {
         .collect()
 }
 
+/// Whether these may have been messages of the server's own that nobody waited for: late ones; and, in a protocol that is
+/// not known, a second message behind an answer where few answers have one.
+fn is_unsure(subject: &Subject<'_>, tally: &Tally, answers: u64) -> bool {
+    let is_known = subject.connection.exchanges.has_asked_plainly();
+    match tally.cause {
+        Cause::LateAnswer => true,
+        Cause::ProgramPause => !is_known && tally.count * FEW_IN_PARTS < answers,
+        _ => false,
+    }
+}
+
 impl Work {
     fn of(subject: &Subject<'_>, tallies: &[Tally]) -> Self {
         // What was on its way meanwhile has its own line.
         let total = tallies.iter().map(|tally| tally.total).sum::<i64>();
         let total = total.min(subject.booked(Line::ServerApp));
         let worst = tallies.iter().filter_map(|tally| Some(tally.worst().first()?.length)).max();
-        let late = tallies.iter().filter(|tally| tally.cause == Cause::LateAnswer);
-        let unsure = late.map(|tally| tally.total).sum();
         let answers = subject.connection.exchanges.number();
+        let unsure = tallies.iter().filter(|tally| is_unsure(subject, tally, answers));
+        let unsure = unsure.map(|tally| tally.total).sum();
         // Near the server an exchange is seen without its way from and to the client.
         let unseen = subject.half(1 - subject.client()).part_or_zero().saturating_mul(answers as i64);
         let exchanges = subject.connection.exchanges.total().saturating_add(unseen);
@@ -348,6 +363,27 @@ mod tests {
             assert!((found.cost_ms.0 - all).abs() < 0.1, "{found:?}");
             assert!(found.summary.contains("between their first part and their last"), "{}", found.summary);
             assert_eq!(found.evidence[0].note, "a part of the answer");
+        }
+    }
+
+    #[test]
+    fn a_second_message_behind_few_answers_may_be_a_notice() {
+        // Twelve answers of an unknown protocol; behind two of them, or behind six, comes another message 300 ms later.
+        for (in_parts, severity) in [(2, Severity::Note), (6, Severity::Advice)] {
+            let mut talk = Talk::near_client(200);
+            for number in 1..=12 {
+                let start = number * 1_000 * MS;
+                talk.data(start, true, 64);
+                talk.data(start + 250, false, 100);
+                talk.ack(start + 40 * MS, true);
+                if number <= in_parts {
+                    talk.data(start + 300 * MS, false, 100);
+                    talk.ack(start + 340 * MS, true);
+                }
+            }
+            let found = findings("slow-server", &talk.text());
+            let [found] = &found[..] else { panic!("{found:?}") };
+            assert_eq!(found.severity, severity, "{found:?}");
         }
     }
 

@@ -360,7 +360,7 @@ impl Connection {
         let is_late = gap > PROMPT && self.was_completed(from, now);
         let flowing = half.last_full && at_rate && !half.is_repairing() && !is_late;
         if flowing {
-            self.flow_on(from, now, number, facts);
+            self.flow_on(from, now, number, len, facts);
         } else {
             let free = self.explain_send(from, now, number, len, full, facts);
             self.turn(from, now, free, facts);
@@ -430,7 +430,7 @@ impl Connection {
 
     /// One more segment of a message or a bulk transfer that flows at the path's rate, or at the window's.
     #[inline]
-    fn flow_on(&mut self, from: End, now: i64, number: u64, facts: &mut impl Facts) {
+    fn flow_on(&mut self, from: End, now: i64, number: u64, len: u32, facts: &mut impl Facts) {
         let half = &self.halves[from];
         let since = half.sent_at;
         if self.is_bound_by_window(from) {
@@ -443,7 +443,12 @@ impl Connection {
             self.spoke(from, now, Awaited::Yes, facts);
         } else {
             let packets = [half.sent_number, number, number];
-            facts.take(Fact::Wait(Wait::new(Cause::Transfer, from, (since, now), packets)));
+            let busy = self.busy_until(from, (since, now), len);
+            facts.take(Fact::Wait(Wait::new(Cause::Transfer, from, (since, busy), packets)));
+            if busy < now {
+                facts.take(Fact::Wait(self.wait(Cause::AfterLoss, from, busy, now, number)));
+                self.spoke(from, now, Awaited::Yes, facts);
+            }
         }
         self.exchanges.continued(now);
     }

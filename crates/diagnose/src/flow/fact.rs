@@ -56,7 +56,7 @@ pub enum Cause {
     LateRepairAck,
     /// Of a repair: another round trip for a single hole.
     OneHole,
-    /// No wait: lost segments were repaired, and the path was kept busy all the time.
+    /// Of a repair: the whole of it, if the path was kept busy all the time.
     BusyRepair,
     /// No wait: a tail-loss probe sent again what had arrived.
     NeedlessProbe,

@@ -228,6 +228,7 @@ impl Flights {
     pub(super) fn repaired(&mut self, now: i64, next: u64) {
         self.interrupted(now);
         self.repaired = next;
+        self.before_loss = self.before_loss.max(self.open());
     }
 
     /// The sender's program speaks at `now` after `silence` ns without data, with nothing on its way.
@@ -244,6 +245,12 @@ impl Flights {
         // In slow start the last flight's ACKs have doubled it (RFC 5681 section 3.1).
         let grown = if self.growth == Growth::Steady { 0 } else { 2 * self.last };
         self.largest.max(grown)
+    }
+
+    /// Whether the window is smaller than it was before a loss, as far as is known.
+    #[inline]
+    pub(super) fn is_smaller(&self) -> bool {
+        self.before_loss > 0
     }
 
     /// Whether the window is not being opened by slow start, which would stop the sender in any case.

@@ -319,7 +319,7 @@ impl Connection {
         if from < now {
             let causes: &[Cause] = match is_timed {
                 true => &[Cause::AfterTimer],
-                false if self.kept_path_busy(end, now - from) => &[Cause::Transfer, Cause::BusyRepair],
+                false if self.kept_path_busy(end, now - from) => &[Cause::Recovery, Cause::BusyRepair],
                 false => &[Cause::Recovery],
             };
             causes

@@ -208,6 +208,17 @@ impl Connection {
         time > 0 && gap <= time.saturating_add(time / SPREAD)
     }
 
+    /// Up to when the path was busy between two segments of a flow, of which the second, of `len` bytes, passes at the end of
+    /// this span: all the time, but behind a loss, whose smaller window leaves gaps. Near the sender its gaps do not tell: the
+    /// path may have a queue.
+    #[inline]
+    pub(crate) fn busy_until(&self, end: End, (since, now): (i64, i64), len: u32) -> i64 {
+        let is_smaller = self.sending(end).is_some_and(|sending| sending.flights.is_smaller());
+        let time = if is_smaller && self.is_far(end) { self.time_on_path(end, len) } else { 0 };
+        let is_idle = time > 0 && now - since > time.saturating_add(time / SPREAD);
+        if is_idle { since + time } else { now }
+    }
+
     /// An ACK of `end`'s data comes back while it is silent, over a path whose rate is known: some of the time since then,
     /// or since the ACK before, went with these bytes. What is left was spent in a queue, if the receiver cannot have held
     /// the ACK.
