@@ -6,6 +6,7 @@
 //! protocols here stays unknown: random and encrypted bytes have to contradict a length or a magic number.
 
 mod dns;
+mod enip;
 mod http1;
 mod http2;
 mod lines;
@@ -111,6 +112,8 @@ pub enum Protocol {
     Dns,
     /// Modbus over TCP.
     Modbus,
+    /// EtherNet/IP, with CIP in it.
+    EtherNetIp,
     /// S7 and what else is in COTP.
     S7,
     /// SSH, as far as it is in the clear.
@@ -132,6 +135,7 @@ impl Protocol {
             Self::Mysql => "MySQL",
             Self::Dns => "DNS",
             Self::Modbus => "Modbus",
+            Self::EtherNetIp => "EtherNet/IP",
             Self::S7 => "S7",
             Self::Ssh => "SSH",
             Self::Lines => "line dialogue",
@@ -159,6 +163,9 @@ pub fn recognise(stored: &[u8], len: u32) -> Option<Message> {
     let message = match first {
         0 => http2::read(segment).or_else(|| postgres::start(segment)).or_else(|| ssh::read(segment)),
         3 => tpkt::read(segment),
+        4 | b'c'..=b'f' | b'o' | b'p' if segment.byte(1) == Some(0) => {
+            enip::read(segment).or_else(|| words(segment))
+        }
         tls::FIRST..=tls::LAST => tls::read(segment),
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' => words(segment),
         // Redis' plain "+OK" has nothing after it, POP3's nearly always has.

@@ -1,6 +1,7 @@
 //! Payloads built by hand, whole and cut, against what they say; and bytes that say nothing.
 
 mod dns;
+mod enip;
 mod hostile;
 mod http1;
 mod http2;
