@@ -59,6 +59,12 @@ impl Loss {
         self.retransmitted.saturating_sub(self.needless) + self.unseen
     }
 
+    /// Whether the capture leaves it open that the network lost anything: it lacks packets, or has none of the other side,
+    /// whose host may be gone.
+    pub(crate) fn is_in_doubt(&self, subject: &Subject<'_>, end: End) -> bool {
+        self.has_gaps || subject.half(1 - end).packets == 0
+    }
+
     /// Whether anything was lost at all: where most retransmissions were needless, ACKs were late or segments
     /// out of order, and the network lost nothing that mattered.
     pub(crate) fn is_real(&self) -> bool {

@@ -58,7 +58,7 @@ fn finding(subject: &Subject<'_>, end: End, tally: &Tally) -> Finding {
     let repair = subject.tally(Cause::TimerRepair, end).map_or(0, |tally| tally.total);
     Finding {
         cost_ms: ms(tally.total + repair + later),
-        confidence: if loss.has_gaps { CONFIDENCE_GAPS } else { CONFIDENCE },
+        confidence: if loss.is_in_doubt(subject, end) { CONFIDENCE_GAPS } else { CONFIDENCE },
         summary: format!(
             "The network lost data of {}, and what came later did not tell in time: the {} waited {} for its \
              retransmission timer: {}, {} of the time in which somebody waited.{}{} {} sent again.",
@@ -136,6 +136,26 @@ mod tests {
         for other in ["tail-loss", "fast-recovery"] {
             assert!(findings(other, &too_few().text()).is_empty(), "{other}");
         }
+    }
+
+    #[test]
+    fn each_timer_has_its_own_silence_and_a_duplicate_ack_is_no_probe() {
+        // Three segments are lost out of eight. Duplicate ACKs let new data out, after 300 ms of silence (RFC 3042). Each hole is
+        // mended by a timer of its own: 500 ms after the last ACK, and 600 ms after the one that came then.
+        let mut talk = Bulk::without_sack(20_000);
+        (0..8).for_each(|index| talk.segment(30_000 + 10 * index, index));
+        talk.ack(330_000, 1);
+        talk.ack(330_010, 1);
+        talk.segment(330_050, 8);
+        talk.segment(830_050, 1);
+        talk.ack(850_050, 4);
+        talk.segment(1_450_050, 4);
+        talk.ack(1_470_050, 9);
+        let found = findings("rto-stall", &talk.text());
+        let [found] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(found.count, 2, "{found:?}");
+        assert!((found.worst_ms.0 - 600.0).abs() < 0.1, "{found:?}");
+        assert!(findings("tail-loss", &talk.text()).is_empty());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::flow::fact::{Cause, End};
 use crate::flow::half::NEVER;
 use crate::flow::trouble::Answered;
 use crate::ledger::Tally;
-use crate::report::{Blame, Blamed, Finding, Fix, Severity, Side, Vantage};
+use crate::report::{Blame, Blamed, Finding, Fix, Line, Severity, Side, Vantage};
 
 rule! {
     /// A SYN or its answer had to be sent again, was refused, or was never answered.
@@ -54,11 +54,15 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
     }
     let client = subject.client();
     let [syn, syn_ack] = [client, 1 - client].map(|end| subject.tally(Cause::SynTimeout, end));
-    // Where both were sent again it is one wait: the client's, if its SYN was.
+    // Where both were sent again it is one wait: the client's, if its SYN was; their timers may have run at the same time.
     let all = match (syn, syn_ack) {
         (Some(syn), Some(syn_ack)) => Some(syn.clone().with(syn_ack)),
         (tally, other) => tally.or(other).cloned(),
     };
+    let all = all.map(|mut tally| {
+        tally.total = tally.total.min(subject.booked(Line::Rto));
+        tally
+    });
     if let Some(tally) = all.filter(|tally| tally.total >= SMALLEST_STALL) {
         findings.push(finding(subject, if syn.is_some() { client } else { 1 - client }, &tally));
     }

@@ -79,7 +79,7 @@ fn finding(subject: &Subject<'_>, end: End, tally: &Tally) -> Finding {
     let loss = Loss::of(subject, end);
     Finding {
         cost_ms: ms(tally.total + repair + later),
-        confidence: if loss.has_gaps { CONFIDENCE_GAPS } else { CONFIDENCE },
+        confidence: if loss.is_in_doubt(subject, end) { CONFIDENCE_GAPS } else { CONFIDENCE },
         summary: format!(
             "The network lost the end of what {} sent {}, and nothing came behind it that told: {} to send it again \
              after {}, {} of the time in which somebody waited.{}{} {} sent again.",

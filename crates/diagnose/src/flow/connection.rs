@@ -135,7 +135,9 @@ impl Connection {
     ) {
         let single = tcp.payload_len <= self.halves[from].full_size();
         let half = &mut self.halves[from];
-        half.idents.take(packet.ip_id, single, time - half.sent_at);
+        // An ACK that is missing leaves no hole.
+        let has_hole = tcp.payload_len == 0 || sequence::unwrap(tcp.seq, half.next) > half.next;
+        half.idents.take(packet.ip_id, single, time - half.sent_at, has_hole);
         self.handle(packet.number, time, tcp, from, facts);
     }
 

@@ -34,7 +34,8 @@ impl Connection {
             return present.is_corked;
         }
         let (half, other) = (&self.halves[end], &self.halves[1 - end]);
-        let arrived = |time: i64| if time == NEVER { NEVER } else { time + self.reaction_part(end) };
+        let way = self.reaction_part(end).max(self.path_part(1 - end));
+        let arrived = |time: i64| if time == NEVER { NEVER } else { time + way };
         let since = match half.sent_at.max(arrived(other.sent_at)) {
             NEVER if Some(end) == self.client() => self.established,
             since => since,

@@ -77,6 +77,10 @@ pub enum Cause {
     Program,
     /// No wait of TCP's: what came so long after a request that it may be its answer or a notice.
     LateAnswer,
+    /// No wait of TCP's: an answer came so late with the request's first ACK that it may have been lost before.
+    SilentAnswer,
+    /// No wait of TCP's: what the client said last had no answer until it closed, or the capture ended.
+    NoAnswer,
     /// No wait of TCP's: the server's program took this long to go on with its answer.
     ProgramPause,
 }

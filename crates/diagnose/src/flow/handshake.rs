@@ -97,7 +97,8 @@ impl Connection {
         }
         if self.syn_at != NEVER {
             let packets = [self.syn_number(number), number, number];
-            facts.take(Fact::Wait(Wait::new(Cause::Handshake, client, (self.syn_at, now), packets)));
+            let until = if is_first { now } else { self.syn_ack_at.max(self.syn_at) };
+            facts.take(Fact::Wait(Wait::new(Cause::Handshake, client, (self.syn_at, until), packets)));
         }
     }
 }

@@ -10,9 +10,11 @@
 /// 2^80; a host with one counter for everything does it only while it talks to nobody else. A short
 /// connection has no more to show before its first loss.
 const PROOF: u8 = 5;
-/// What a long run proves at most. Each gap halves it, so that a counter shared with other connections, which
-/// has gaps all the time, is soon not believed any more.
-const MOST_PROOF: u8 = 4 * PROOF;
+/// A counter shared with other connections has gaps all the time: each gap that shows neither a timer's silence nor a hole
+/// doubles the run that the next one needs, up to so many times.
+const MOST_DOUBLINGS: u8 = 5;
+/// What a long run proves at most.
+const MOST_PROOF: u8 = PROOF << MOST_DOUBLINGS;
 /// A timer that doubles each time has expired for minutes before this many packets are lost; wider gaps are
 /// other traffic's, or a burst whose ACKs tell the story.
 const WIDEST_GAP: u16 = 8;
@@ -28,6 +30,8 @@ pub(crate) struct Idents {
     next: u16,
     /// How long they have gone one by one.
     proof: u8,
+    /// Gaps so far that nothing else bears out.
+    gaps: u8,
     /// Packets lost on the way here since the last data.
     pub(crate) missing: u8,
     /// The last packet had left before one that came earlier: it was overtaken.
@@ -38,9 +42,10 @@ pub(crate) struct Idents {
 
 impl Idents {
     /// Takes the next packet's identification, `since` the direction's last data (ns). One that may stand for several
-    /// (TSO, GRO: longer than a full segment) is not `single`: by how much the number then grows is not sure.
+    /// (TSO, GRO: longer than a full segment) is not `single`: by how much the number then grows is not sure. One that comes behind
+    /// bytes that are missing `has_hole`.
     #[inline]
-    pub(crate) fn take(&mut self, id: Option<u16>, single: bool, since: i64) {
+    pub(crate) fn take(&mut self, id: Option<u16>, single: bool, since: i64, has_hole: bool) {
         self.is_late = false;
         let Some(id) = id else { return };
         self.repeats = id == self.last();
@@ -52,9 +57,11 @@ impl Idents {
         let behind = ahead.wrapping_neg();
         match ahead {
             0 => self.proof = (self.proof + 1).min(MOST_PROOF),
-            1..=WIDEST_GAP if self.proof >= PROOF => {
+            1..=WIDEST_GAP if self.proof >= PROOF << self.gaps => {
                 self.missing = self.missing.saturating_add(ahead as u8);
-                self.proof /= 2;
+                let is_explained = has_hole || since > LATEST;
+                self.gaps = (self.gaps + u8::from(!is_explained)).min(MOST_DOUBLINGS);
+                self.proof = if is_explained { self.proof / 2 } else { 1 };
             }
             // Overtaken on the way. The last packet's own number again is that packet, sent again.
             _ if (2..=WIDEST_GAP).contains(&behind) && self.proof > 0 && since <= LATEST => {
@@ -93,7 +100,7 @@ mod tests {
 
     fn taken(ids: impl IntoIterator<Item = u16>) -> Idents {
         let mut idents = Idents::default();
-        ids.into_iter().for_each(|id| idents.take(Some(id), true, 0));
+        ids.into_iter().for_each(|id| idents.take(Some(id), true, 0, false));
         idents
     }
 
@@ -108,6 +115,21 @@ mod tests {
     }
 
     #[test]
+    fn the_second_gap_needs_a_longer_run_than_the_first() {
+        // As a host's one counter goes: every tenth number is another connection's.
+        let shared = (0..40).filter(|number| number % 10 != 9);
+        let mut idents = Idents::default();
+        shared.for_each(|id| {
+            idents.take(Some(id), true, 0, false);
+            // The first gap is taken for a loss, the later ones are not.
+            let lost = std::mem::take(&mut idents.missing);
+            assert_eq!(lost > 0, id == 10, "{id}");
+        });
+        // A counter of the connection's own, of which two packets are lost in fifty.
+        assert_eq!(missing((0..50).filter(|number| ![20, 40].contains(number))), 2);
+    }
+
+    #[test]
     fn a_packet_that_was_overtaken_is_not_lost() {
         assert_eq!(missing([10, 11, 12, 13, 14, 15, 17, 16, 18]), 0);
     }
@@ -115,9 +137,9 @@ mod tests {
     #[test]
     fn only_a_packet_that_comes_soon_was_overtaken() {
         let mut idents = taken([10, 11, 12, 13, 14, 15, 17]);
-        idents.take(Some(16), true, LATEST);
+        idents.take(Some(16), true, LATEST, false);
         assert!(idents.is_late);
-        idents.take(Some(15), true, LATEST + 1);
+        idents.take(Some(15), true, LATEST + 1, false);
         assert!(!idents.is_late, "sent again with its old number");
     }
 
@@ -141,8 +163,8 @@ mod tests {
     #[test]
     fn segments_joined_by_the_network_card_count_for_several() {
         let mut idents = taken(10..20);
-        idents.take(Some(20), false, 0);
-        idents.take(Some(24), true, 0);
+        idents.take(Some(20), false, 0, false);
+        idents.take(Some(24), true, 0, false);
         assert_eq!(idents.missing, 0);
     }
 }

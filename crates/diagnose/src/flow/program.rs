@@ -1,6 +1,5 @@
 //! The program's own time: what passes between a request that has arrived and the answer, and between the parts of one.
 
-use super::awaited::DIALOGUE;
 use super::connection::Connection;
 use super::fact::{Awaited, Cause, End, Fact, Facts, Wait};
 use super::half::NEVER;
@@ -33,10 +32,11 @@ impl Connection {
         // Who has more on its way than the other side has heard of does not answer.
         let is_sending = self.halves[end].in_flight() > 0;
         let is_first = self.halves[1 - end].sent_at == NEVER && self.established == NEVER;
-        if is_sending || is_first || self.was_silent(end) {
+        if is_sending || is_first {
             return;
         }
         let cause = match self.awaited(end, now) {
+            Awaited::Yes if self.was_silent(end) => Cause::SilentAnswer,
             Awaited::Yes => Cause::Program,
             Awaited::Perhaps => Cause::LateAnswer,
             Awaited::No => return,
@@ -94,9 +94,7 @@ impl Connection {
         let asked = &self.halves[1 - end];
         if asked.in_flight() <= u64::from(asked.closed) {
             let number = self.halves[1 - end].freed_number;
-            let is_late = now - asked.sent_at > DIALOGUE && !self.exchanges.has_asked_plainly();
-            let cause = if is_late { Cause::LateAnswer } else { Cause::Program };
-            self.publish_program(cause, end, now, number, SLOW_ANSWER, facts);
+            self.publish_program(Cause::NoAnswer, end, now, number, SLOW_ANSWER, facts);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use tcpwhy_wire::Tcp;
 
-use super::connection::{Connection, RELEASE_TOLERANCE};
+use super::connection::{Connection, PROMPT, RELEASE_TOLERANCE};
 use super::fact::{Cause, End, Fact, Facts, Wait};
 use super::half::{Half, NEVER};
 use super::holes::Opened;
@@ -96,6 +96,8 @@ impl Connection {
             (trouble.quiet_since, trouble.quiet_number) = (trouble.probed_since, trouble.probed_number);
             (trouble.quiet_until, trouble.quiet_end) = (trouble.probed_at, trouble.probe_number);
             trouble.tail = begins.then_some(Tail::Probe);
+            // A later timer has a silence of its own.
+            trouble.probed = 0;
         } else if by_timer {
             if trouble.quiet_since == NEVER {
                 (trouble.quiet_since, trouble.quiet_number) = (quiet_since, last_number);
@@ -207,6 +209,10 @@ impl Connection {
     pub(crate) fn unseen_timeout(&self, end: End, now: i64, number: u64) -> Option<Wait> {
         let (half, other) = (&self.halves[end], &self.halves[1 - end]);
         let base = self.base_round_trip()?;
+        if self.reaction_part(end) <= PROMPT {
+            // Nothing is lost on a host's way to its own interface.
+            return None;
+        }
         // It was sent first when what the sender had been waiting for reached it, or right after its last data.
         let (heard, heard_number) =
             (other.sent_at, other.sent_number).max((half.freed_at, half.freed_number));
@@ -250,7 +256,9 @@ impl Connection {
     pub(crate) fn note_probe(&mut self, end: End, now: i64, probe_number: u64) -> bool {
         let silence = TIMER_SILENCE + self.reaction_most(end);
         let half = &mut self.halves[end];
-        if half.sent_at == NEVER || half.in_flight() == 0 || now - half.sent_at < silence {
+        // A duplicate ACK lets new data out as well (limited transmit, RFC 3042).
+        if half.sent_at == NEVER || half.in_flight() == 0 || half.dup_acks > 0 || now - half.sent_at < silence
+        {
             return false;
         }
         let (next, since, number) = (half.next, half.sent_at, half.sent_number);

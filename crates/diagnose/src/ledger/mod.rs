@@ -104,7 +104,11 @@ impl Ledger {
             Cause::Queueing => (Slot::Queueing, Rank::Travelling),
             Cause::Unanswered => (Slot::Unexplained, Rank::Travelling),
             Cause::Transfer => (Slot::Transfer, Rank::Flowing),
-            Cause::Program | Cause::ProgramPause | Cause::LateAnswer => return self.tallies.add(wait),
+            Cause::Program
+            | Cause::ProgramPause
+            | Cause::LateAnswer
+            | Cause::SilentAnswer
+            | Cause::NoAnswer => return self.tallies.add(wait),
             // Parts of a repair, whose time is booked as a whole, and what is no wait at all.
             Cause::TailRepair
             | Cause::TimerRepair
