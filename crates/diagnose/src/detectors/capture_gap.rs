@@ -110,6 +110,22 @@ mod tests {
         assert_eq!(found[0].evidence[0].packet, 6);
     }
 
+    /// A FIN's number tells where the data ended, though no segment of it was captured.
+    #[test]
+    fn bytes_before_the_end_of_a_connection() {
+        let closed = |at: u64| {
+            format!(
+                "{HANDSHAKE}{}10:00:00.030000 IP 10.0.0.1.40000 > 10.0.0.2.80: Flags [F.], seq {at}, ack 1, win 64240, \
+                 length 0\n10:00:00.040000 IP 10.0.0.2.80 > 10.0.0.1.40000: Flags [.], ack {}, win 64240, length 0\n",
+                data(101),
+                at + 1
+            )
+        };
+        assert!(findings("capture-gap", &closed(201)).is_empty());
+        let found = findings("capture-gap", &closed(3_201));
+        assert!(found[0].summary.contains("lacks 3,000 bytes"), "{}", found[0].summary);
+    }
+
     #[test]
     fn nothing_is_missing_where_all_was_seen() {
         assert!(findings("capture-gap", &format!("{HANDSHAKE}{}", data(101))).is_empty());

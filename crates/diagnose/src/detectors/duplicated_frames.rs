@@ -19,8 +19,8 @@ rule! {
     /// A packet with the identification, sequence and acknowledgment number, flags, window, length, timestamps and
     /// SACK of one before it, at most 20 ms later: hosts number what they send again anew. Where the
     /// identification is zero, absent (IPv6) or the same in all packets, only what carries data, SYN or FIN
-    /// counts, at most 1 ms later and before the other side has said anything; equal ACKs without data only where
-    /// most else of their direction is there twice. A packet with the identification of the one before and numbers
+    /// counts, at most 1 ms later and before the other side has said anything; equal ACKs without data, and what comes
+    /// when the other side has said something, only where at least half of their direction's data is there twice. A packet with the identification of the one before and numbers
     /// far beyond any window is the same on the other side of a device that rewrites them. The same packets with other addresses are a connection seen
     /// before and behind a translator (NAT): nothing is told of the second of the two but this.
     ///
@@ -213,6 +213,58 @@ mod tests {
             assert_counted_once(&once, &all);
             assert!(told(&all)[0].summary.starts_with("12 frames"), "{id:?}: {}", told(&all)[0].summary);
         }
+    }
+
+    /// A download: flights of so many segments 10 µs apart, each segment ACKed 5 µs after it.
+    fn download(segments: u64) -> Vec<Packet> {
+        let mut talk = Talk::near_client(20_000);
+        talk.data(100_000, true, 200);
+        for flight in 0..10 {
+            let us = 120_000 + 40_000 * flight;
+            for number in 0..segments {
+                talk.data(us + 10 * number, false, 1_460);
+                talk.ack(us + 10 * number + 5, true);
+            }
+        }
+        packets(&talk.text())
+    }
+
+    #[test]
+    fn a_copy_may_come_behind_many_other_frames() {
+        let once = numbered(download(60));
+        assert_counted_once(&once, &twice(&once, 500, |packet| packet));
+    }
+
+    /// The copy of a segment comes when it has been ACKed and others have passed, and the client sends hardly anything
+    /// but ACKs.
+    #[test]
+    fn without_identifications_a_copy_may_come_behind_what_the_other_side_said() {
+        for id in [None, Some(0)] {
+            let once: Vec<_> =
+                download(60).into_iter().map(|packet| Packet { ip_id: id, ..packet }).collect();
+            assert_counted_once(&once, &twice(&once, 23, |packet| packet));
+        }
+    }
+
+    /// The same segment again at once, when the other side has asked for it by duplicate ACKs, in a capture that has each
+    /// frame once.
+    #[test]
+    fn without_identifications_what_was_asked_for_again_is_no_copy() {
+        let mut talk = Talk::near_client(200);
+        talk.data(100_000, true, 200);
+        talk.data(100_250, false, 300);
+        talk.data(200_000, true, 1_460);
+        talk.flight(200_010, true, 4);
+        for number in 0..4 {
+            talk.line(200_220 + number, false, "[.], ack 201, win 502, length 0");
+        }
+        talk.line(200_230, true, "[P.], seq 201:1661, ack 301, win 502, length 1460");
+        let all: Vec<_> =
+            packets(&talk.text()).into_iter().map(|one| Packet { ip_id: None, ..one }).collect();
+        assert!(told(&all).is_empty());
+        // Where each frame is there twice, what is sent again still is.
+        let sent_again = |packets: &[Packet]| diagnose(packets).connections().map(|one| one.packets).next();
+        assert_eq!(sent_again(&all), sent_again(&twice(&all, 3, |packet| packet)));
     }
 
     #[test]

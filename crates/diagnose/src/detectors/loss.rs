@@ -50,7 +50,7 @@ impl Loss {
             retransmitted: u64::from(half.retransmitted()),
             needless: u64::from(needless),
             unseen: u64::from(unseen),
-            has_gaps: (0..2).any(|end| super::capture_gap::missing(subject.connection, end) > 0),
+            has_gaps: subject.gaps() > 0,
         }
     }
 

@@ -1,5 +1,6 @@
 //! Servers that take long to answer.
 
+use super::loss::CONFIDENCE_GAPS;
 use super::rule::{Check, rule};
 use super::subject::{Subject, human, percent};
 use super::weight::{FELT_AT_ONCE, REPEATED, SMALLEST_COST, TRIVIAL, Waits};
@@ -34,7 +35,8 @@ rule! {
     /// machine does that. (A receiver that reads an upload slowly is late with its answer, too; the windows' rules
     /// speak of that.) A server that keeps a beat of its own answers nothing: its messages are evenly apart,
     /// wherever the client's fall between them. Captured far from the server, a queue on the path looks the same;
-    /// the confidence says so, and a capture at the server would settle it.
+    /// the confidence says so, and a capture at the server would settle it. It is low, too, where half of the time may lie
+    /// beside what the capture lacks: an answer that began earlier than it shows, an ACK for which the server waited.
     ///
     /// ## What to do
     /// Profile the server's program, not the network. Its log with times, or `strace -f -r -e trace=network`,
@@ -178,6 +180,12 @@ impl Work {
         Waits { cost: self.total, worst: self.worst, count: self.count }
     }
 
+    /// Whether half of the time may have another cause that the capture lacks, at so many places: an answer that began
+    /// earlier than it shows, or an ACK for which the server waited. Each may be the longest wait.
+    fn may_be_gaps(&self, gaps: u64) -> bool {
+        self.worst.saturating_mul(i64::try_from(gaps).unwrap_or(i64::MAX)) > self.total / 2
+    }
+
     fn severity(&self) -> Severity {
         let is_hiccup = self.count * RARE < self.answers && self.worst < FELT_AT_ONCE;
         let is_sure = self.is_sure();
@@ -222,6 +230,7 @@ fn check(subject: &Subject<'_>, findings: &mut Vec<Finding>) {
 fn confidence(subject: &Subject<'_>, work: Work) -> f64 {
     match (subject.vantage(), subject.connection.base_round_trip()) {
         _ if !work.is_sure() => 0.5,
+        _ if work.may_be_gaps(subject.gaps()) => CONFIDENCE_GAPS,
         (Vantage::Server, _) => 0.95,
         (_, Some(base)) if work.mean >= base.saturating_mul(10) => 0.95,
         (_, Some(base)) if work.mean >= base => 0.8,
@@ -381,6 +390,30 @@ mod tests {
         for rule in ["nagle-delayed-ack", "nagle-hold", "split-write", "delayed-ack"] {
             assert!(findings(rule, &text.text()).is_empty(), "{rule}");
         }
+    }
+
+    /// Of answers of two segments, the first is not in the capture, and may have left at once.
+    #[test]
+    fn answers_whose_beginning_the_capture_lacks_are_less_sure() {
+        let confidence = |lacking: u64| {
+            let mut talk = Talk::near_server(200);
+            for number in 1..=6 {
+                let start = number * 200 * MS;
+                talk.data(start, true, 64);
+                if number <= lacking {
+                    talk.lack(false, 1_460);
+                } else {
+                    talk.data(start + 42 * MS, false, 1_460);
+                }
+                talk.data(start + 42 * MS + 10, false, 64);
+                talk.ack(start + 42 * MS + 300, true);
+            }
+            let found = findings("slow-server", &talk.text());
+            let [found] = &found[..] else { panic!("{found:?}") };
+            found.confidence
+        };
+        assert!(confidence(0) >= 0.9 && confidence(1) >= 0.9, "one of six");
+        assert!(confidence(4) < 0.7, "most of them");
     }
 
     #[test]

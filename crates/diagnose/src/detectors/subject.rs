@@ -48,6 +48,13 @@ impl<'a> Subject<'a> {
         self.connection.last - self.connection.first
     }
 
+    /// At how many places the capture lacks packets of this connection, as far as ACKs tell.
+    pub(crate) fn gaps(&self) -> u64 {
+        let is_lacking = |end: &usize| super::capture_gap::missing(self.connection, *end) > 0;
+        let troubles = (0..2).filter(is_lacking).filter_map(|end| self.half(end).trouble.as_ref());
+        troubles.map(|trouble| u64::from(trouble.gaps)).sum()
+    }
+
     /// The time in which somebody waited for something, ns: all but what is idle.
     pub(crate) fn waiting(&self) -> i64 {
         self.duration() - self.booked(Line::Idle)

@@ -151,6 +151,11 @@ impl Talk {
         self.line(us, is_client, &format!("[P.], seq {seq}:{}, ack {ack}, win 502, length {len}", seq + len));
     }
 
+    /// Data that the capture lacks.
+    pub(crate) fn lack(&mut self, is_client: bool, len: u64) {
+        self.sent[usize::from(!is_client)] += len;
+    }
+
     /// A pure ACK of everything the other side has sent.
     pub(crate) fn ack(&mut self, us: u64, is_client: bool) {
         self.ack_with(us, is_client, 502);

@@ -293,6 +293,9 @@ impl Connection {
         let fin = tcp.flags.has(TcpFlags::FIN);
         let end = seq + u64::from(tcp.payload_len);
         if tcp.payload_len == 0 {
+            if end > half.next && !half.closed {
+                half.open_hole(end, now, tcp.options.timestamps.map(|stamps| stamps.0));
+            }
             return self.handle_fin(end, from, now, facts);
         }
         let is_probe = tcp.payload_len == 1 && half.acked == half.next;

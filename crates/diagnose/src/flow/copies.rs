@@ -5,8 +5,8 @@
 //! What proves a copy is the identification of IPv4: with everything that TCP says the same, too, it is the same packet,
 //! since a host numbers what it sends again anew (Linux `ip_select_ident_segs`, Windows, BSD). Where it is zero (RFC 6864
 //! section 4.1 allows that), absent (IPv6), or the same in all packets, only time is left: nothing is sent again within
-//! [`AT_ONCE`] unless the other side has said something. Duplicate ACKs may be equal to the last bit, and only count as
-//! copies where the rest of their direction is there twice.
+//! [`AT_ONCE`] unless the other side has said something. Duplicate ACKs may be equal to the last bit. They, and what comes
+//! when the other side has said something, only count as copies where the rest of their direction is there twice.
 //!
 //! A firewall that draws sequence numbers anew shows the same packet with other numbers on its other side. Segments whose
 //! numbers are far beyond any window are left out, too, unless there is nothing but them: no receiver would
@@ -27,11 +27,13 @@ use super::fact::End;
 /// ns.
 const ROUTED: i64 = 20_000_000;
 /// How much later without a proof: below the finest clock that a timer goes by (Linux' jiffy), and then only if the other
-/// side was silent, since its ACKs make a sender send again. ns.
+/// side was silent, since its ACKs make a sender send again, or if all else is there twice. ns.
 const AT_ONCE: i64 = 1_000_000;
-/// As many bits of a packet's hash tell its place. 4,096 packets are remembered, 96 KiB of them: a gigabit's for some
+/// As many bits of a packet's hash tell its place. 4,096 packets are remembered, 128 KiB of them: a gigabit's for some
 /// milliseconds.
-const PLACE_BITS: u32 = 12;
+const PLACE_BITS: u32 = 10;
+/// So many packets have a place. With one, one packet in 400 is gone when its copy comes behind ten others; with four, none.
+const AT_A_PLACE: usize = 4;
 /// Numbers farther apart than this, 64 MiB, are hardly of one sequence space: few windows are as large, and offsets drawn at
 /// random are nearer in 3 of 100 cases only. Where a capture has a gap as wide, a few packets more are missing.
 const WIDEST: u32 = 1 << 26;
@@ -62,8 +64,9 @@ struct Print {
     time: i64,
     /// Its connection's number.
     connection: u32,
-    /// Packets that the other side had sent by then.
+    /// Packets that the other side had sent by then, and segments with data that its own side had.
     heard: u32,
+    sent: u32,
 }
 
 /// Segments in a row of one connection that were left out for their far numbers, by which end sent them.
@@ -74,15 +77,23 @@ struct Strays {
     ids: [u16; 2],
 }
 
+/// How many copies a connection had, by which end sent them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Copied {
+    all: [u32; 2],
+    /// Those of segments that a host does not send twice at once: with data, SYN or FIN.
+    telling: [u32; 2],
+}
+
 /// The packets that passed last, and the copies among them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Copies {
-    /// Each in the place that its hash tells; none before the first packet.
-    prints: Vec<Print>,
+    /// Each in the place that its hash tells, the latest first; none before the first packet.
+    prints: Vec<[Print; AT_A_PLACE]>,
     /// The capture's first copy: which packet, and when. Packet 0 where there is none.
     pub(crate) first: (u64, i64),
-    /// How many copies each connection had, by which end sent them; by number.
-    copied: BTreeMap<u32, [u32; 2]>,
+    /// By the connection's number.
+    copied: BTreeMap<u32, Copied>,
     /// The connections whose last segment had far numbers, by number: next to none at a time.
     strays: BTreeMap<u32, Strays>,
     /// The connections that have packets in common with an earlier one, by number.
@@ -101,8 +112,8 @@ impl Copies {
         from: End,
     ) -> bool {
         let Some(tcp) = packet.tcp() else { return false };
-        let heard = connection.halves[1 - from].packets;
-        let now = Print { hash: hash_of(packet.ip_id, tcp), time, connection: number, heard };
+        let (heard, sent) = (connection.halves[1 - from].packets, connection.halves[from].segments);
+        let now = Print { hash: hash_of(packet.ip_id, tcp), time, connection: number, heard, sent };
         let is_copy = self.look(packet, tcp, now, connection, from) == Seen::Again;
         if is_copy {
             self.count(packet, now, from);
@@ -114,21 +125,25 @@ impl Copies {
     #[inline]
     fn look(&mut self, packet: &Packet, tcp: &Tcp, now: Print, connection: &Connection, from: End) -> Seen {
         if self.prints.is_empty() {
-            self.prints = vec![Print::default(); 1 << PLACE_BITS];
+            self.prints = vec![Default::default(); 1 << PLACE_BITS];
         }
         let place = (now.hash >> (u64::BITS - PLACE_BITS)) as usize;
-        let before = self.prints[place];
-        if before.hash != now.hash || (now.time - before.time).abs() > ROUTED {
-            self.prints[place] = now;
+        let alike = |before: &Print| before.hash == now.hash && (now.time - before.time).abs() <= ROUTED;
+        let Some(nth) = self.prints[place].iter().position(alike) else {
+            self.remember(place, now);
             return Seen::New;
-        }
+        };
+        let before = self.prints[place][nth];
         let half = &connection.halves[from];
         let is_proved = packet.ip_id.is_some_and(|id| half.idents.are_told_apart(id));
-        let seen = judge(tcp, is_proved, before, now, || self.is_doubled(now.connection, from, half.packets));
+        let seen = judge(tcp, is_proved, before, now, || self.is_doubled(before, connection, from));
         match seen {
-            Seen::New => self.prints[place] = now,
-            // An equal ACK without a proof stands for one copy: the next one may be a duplicate ACK.
-            Seen::Again if !is_proved && is_bare(tcp) => self.prints[place] = Print::default(),
+            Seen::New => self.prints[place][nth] = now,
+            // What else could have been sent again stands for one copy: the next one may be a duplicate ACK, or a
+            // retransmission.
+            Seen::Again if !is_proved && (is_bare(tcp) || now.heard != before.heard) => {
+                self.prints[place][nth] = Print::default();
+            }
             Seen::Again => {}
             Seen::Elsewhere => {
                 let [one, other] = [before.connection, now.connection];
@@ -138,20 +153,36 @@ impl Copies {
         seen
     }
 
+    /// Remembers a packet in its place, instead of the one that has been there longest.
+    #[inline]
+    fn remember(&mut self, place: usize, now: Print) {
+        let prints = &mut self.prints[place];
+        prints.copy_within(..AT_A_PLACE - 1, 1);
+        prints[0] = now;
+    }
+
     #[cold]
     fn count(&mut self, packet: &Packet, now: Print, from: End) {
-        let copied = &mut self.copied.entry(now.connection).or_default()[from];
-        *copied = copied.saturating_add(1);
+        let copied = self.copied.entry(now.connection).or_default();
+        let is_telling = packet.tcp().is_some_and(|tcp| !is_bare(tcp));
+        copied.all[from] = copied.all[from].saturating_add(1);
+        copied.telling[from] = copied.telling[from].saturating_add(u32::from(is_telling));
         if self.first.0 == 0 {
             self.first = (packet.number, now.time);
         }
     }
 
-    /// Whether the capture has at least every other packet of this direction twice, of so many.
+    /// Whether the capture has at least every other segment of this direction twice, of those that passed before this
+    /// packet; the copies of later ones may still come. Bare ACKs, which may be all that a receiver sends, do not count, since
+    /// what they are is asked; where there is nothing else, the other direction tells.
     #[cold]
-    fn is_doubled(&self, connection: u32, from: End, packets: u32) -> bool {
-        let copied = self.copied.get(&connection).map_or(0, |copied| copied[from]);
-        copied > 0 && u64::from(copied) * 2 >= u64::from(packets)
+    fn is_doubled(&self, packet: Print, connection: &Connection, from: End) -> bool {
+        let Some(copied) = self.copied.get(&packet.connection) else { return false };
+        let (twice, segments) = match (copied.telling[from], packet.sent) {
+            (0, 0) => (copied.telling[1 - from], connection.halves[1 - from].segments),
+            own => own,
+        };
+        twice > 0 && u64::from(twice) * 2 >= u64::from(segments)
     }
 
     /// Whether a segment has the numbers of another place, behind a device that rewrites them; counts it as a copy if the
@@ -216,7 +247,7 @@ impl Copies {
     /// Packets of the connection that were left out as copies of others.
     pub(crate) fn of(&self, connection: u64) -> u64 {
         let copied = u32::try_from(connection).ok().and_then(|number| self.copied.get(&number));
-        copied.map_or(0, |copied| copied.iter().map(|copied| u64::from(*copied)).sum())
+        copied.map_or(0, |copied| copied.all.iter().map(|copied| u64::from(*copied)).sum())
     }
 
     /// The connection of which this one, that has so many packets, is nothing but a copy with other addresses.
@@ -233,7 +264,7 @@ impl Copies {
         self.copied = copied.filter_map(|(old, one)| Some((*numbers.get(&old)?, one))).collect();
         self.strays.clear();
         self.twins.clear();
-        self.prints.fill(Print::default());
+        self.prints.fill(Default::default());
     }
 }
 
@@ -245,8 +276,9 @@ fn judge(tcp: &Tcp, is_proved: bool, before: Print, now: Print, is_doubled: impl
         let is_one = is_proved && !tcp.flags.has(TcpFlags::RST);
         return if is_one { Seen::Elsewhere } else { Seen::New };
     }
-    let at_once = (now.time - before.time).abs() <= AT_ONCE && now.heard == before.heard;
-    if is_proved || at_once && (!is_bare(tcp) || is_doubled()) { Seen::Again } else { Seen::New }
+    let at_once = (now.time - before.time).abs() <= AT_ONCE;
+    let may_be_anew = is_bare(tcp) || now.heard != before.heard;
+    if is_proved || at_once && (!may_be_anew || is_doubled()) { Seen::Again } else { Seen::New }
 }
 
 /// Whether a segment of `from` has a number far from all that the connection has, and whether it is the acknowledgment.

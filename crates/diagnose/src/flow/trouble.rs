@@ -86,7 +86,9 @@ pub(crate) struct Trouble {
     pub(crate) unseen_repairs: u16,
     /// Those of them that are counted and whose D-SACK may still come.
     pub(crate) forestalled: u32,
-    /// The first ACK of bytes that the capture never showed: which packet, and when; 0 where there is none.
+    /// ACKs of bytes that the capture never showed, as many as there are; and of the first which packet it is, and when: 0
+    /// where there is none.
+    pub(crate) gaps: u32,
     pub(crate) gap_number: u64,
     pub(crate) gap_at: i64,
     /// The SYN that was sent again.
@@ -206,6 +208,7 @@ impl Default for Trouble {
             needless: 0,
             unseen_repairs: 0,
             forestalled: 0,
+            gaps: 0,
             gap_number: 0,
             gap_at: 0,
             syn: Syn::default(),
@@ -238,8 +241,9 @@ impl Trouble {
         }
     }
 
-    /// Remembers the first ACK of bytes that the capture never showed.
+    /// Takes note of an ACK of bytes that the capture never showed.
     pub(crate) fn note_gap(&mut self, number: u64, now: i64) {
+        self.gaps = self.gaps.saturating_add(1);
         if self.gap_number == 0 {
             (self.gap_number, self.gap_at) = (number, now);
         }

@@ -6,7 +6,7 @@ use tcpwhy_diagnose::ledger::Booking;
 use tcpwhy_diagnose::report::Line;
 use tcpwhy_simulate::truth::{self, Span};
 
-use crate::floors;
+use crate::floors::Floors;
 
 /// Time by what it is and as what it was booked, ns.
 #[derive(Clone, Debug, Default)]
@@ -70,9 +70,9 @@ impl Score {
     }
 
     /// What is booked right less often than is recorded.
-    pub(crate) fn worse_than_recorded(&self) -> Vec<String> {
-        let lines = floors::LINES.iter().map(|(line, floor)| (line.name(), self.share(*line), *floor));
-        let all = lines.chain([("overall", self.overall(), floors::OVERALL)]);
+    pub(crate) fn worse_than(&self, floors: &Floors) -> Vec<String> {
+        let lines = floors.lines.iter().map(|(line, floor)| (line.name(), self.share(*line), *floor));
+        let all = lines.chain([("overall", self.overall(), floors.overall)]);
         let worse = all.filter(|(_, share, floor)| share < floor);
         worse.map(|(name, share, floor)| format!("{name}: {share:.2} %, recorded is {floor:.1} %")).collect()
     }
@@ -104,7 +104,7 @@ fn own(line: truth::Line) -> Line {
     known.unwrap_or(Line::Unexplained)
 }
 
-fn percent(part: u64, whole: u64) -> f64 {
+pub(crate) fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 100.0 } else { part as f64 * 100.0 / whole as f64 }
 }
 

@@ -258,7 +258,7 @@ fn corked(rng: &mut Rng) -> [Program; 2] {
 }
 
 /// Evenly spread over the magnitudes between two numbers.
-fn log(rng: &mut Rng, least: f64, most: f64) -> f64 {
+pub(crate) fn log(rng: &mut Rng, least: f64, most: f64) -> f64 {
     (least.ln() + rng.f64() * (most.ln() - least.ln())).exp()
 }
 
