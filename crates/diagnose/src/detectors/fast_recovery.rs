@@ -224,7 +224,7 @@ mod tests {
     /// so many segments each, 40 segments in all.
     fn rounds_after_a_loss(flight: u64) -> String {
         let mut talk = Bulk::with_sack(20_000);
-        let mut send = |talk: &mut Bulk, us: u64, from: u64, count: u64| {
+        let send = |talk: &mut Bulk, us: u64, from: u64, count: u64| {
             (from..from + count).for_each(|index| talk.segment(us + 10 * (index - from), index));
         };
         send(&mut talk, 30_000, 0, 10);
@@ -265,9 +265,9 @@ mod tests {
         for index in (0..30).chain(31..66) {
             talk.segment_at(now, index, now / 1_000);
             if index < 30 {
-                talk.ack(now + 20, index + 1)
+                talk.ack(now + 20, index + 1);
             } else {
-                talk.sack(now + 20, 30, (31, index + 1))
+                talk.sack(now + 20, 30, (31, index + 1));
             }
             now += 600;
         }
