@@ -50,7 +50,7 @@ fn the_verdict_is_a_sentence_for_three_in_the_morning() {
         (
             samples::compound(),
             "✖ The longest wait is for a program: for 2.40 s of 6.24 s (38 %) the server's program \
-             ([2001:db8::2]:443) had not answered yet. Also: rto-stall (1.26 s), nagle-delayed-ack (1.26 s).",
+             ([2001:db8::2]:443) had not answered yet. Also: nagle-delayed-ack (1.26 s), rto-stall (1.26 s).",
         ),
         (
             samples::upload(),
