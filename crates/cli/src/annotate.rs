@@ -16,7 +16,7 @@ use crate::calls::Located;
 use crate::drive::{self, Analyzed, Trouble};
 use crate::input::Input;
 use crate::stop::Stop;
-use crate::{complaint, output};
+use crate::{complaint, create, output};
 
 pub(crate) const LONG_ABOUT: &str = "\
 Copies a capture and writes what tcpwhy finds into it, as comments that Wireshark and tshark show: on each packet that is \
@@ -174,12 +174,12 @@ impl Target {
             return Ok(Self::Stream(Box::new(io::stdout())));
         }
         let what = || format!("cannot write {}", complaint::name(path));
+        create::refuse_link(path).with_context(what)?;
         let is_special = fs::metadata(path).is_ok_and(|metadata| !metadata.is_file());
         if is_special {
             let file = File::options().write(true).open(path).with_context(what)?;
             return Ok(Self::Stream(Box::new(file)));
         }
-        // A link stays one.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut builder = tempfile::Builder::new();

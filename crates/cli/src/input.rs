@@ -37,7 +37,7 @@ impl Input {
 
     /// The same; `what` may be pasted into a terminal.
     pub(crate) fn open_for(path: &Path, what: &str, stop: &Stop) -> io::Result<Self> {
-        let file = if path == Path::new("-") { standard_input()? } else { File::open(path)? };
+        let file = if path == Path::new("-") { standard_input()? } else { file(path)? };
         if file.is_terminal() {
             complaint::say(&format!("paste {what}, then press Ctrl-D on a line of its own"));
         }
@@ -89,6 +89,32 @@ impl Read for Input {
         self.progress.add_bytes(count as u64);
         Ok(count)
     }
+}
+
+/// Opens a file. One that this process has open already (`/proc/self/fd/N`) may be root's, and the process no longer: then that
+/// is read, from its beginning.
+fn file(path: &Path) -> io::Result<File> {
+    File::open(path).or_else(|error| match error.kind() {
+        ErrorKind::PermissionDenied => held(path).ok_or(error),
+        _ => Err(error),
+    })
+}
+
+#[cfg(target_os = "linux")]
+fn held(path: &Path) -> Option<File> {
+    use std::io::Seek;
+
+    use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
+    let number = path.strip_prefix("/proc/self/fd").ok()?.to_str()?.parse().ok()?;
+    let myself = pidfd_open(getpid(), PidfdFlags::empty()).ok()?;
+    let mut file = File::from(pidfd_getfd(myself, number, PidfdGetfdFlags::empty()).ok()?);
+    file.rewind().ok()?;
+    Some(file)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn held(_: &Path) -> Option<File> {
+    None
 }
 
 /// Standard input without the standard library's buffer, which would hide data from `poll`.

@@ -10,6 +10,7 @@ mod args;
 mod calls;
 mod complaint;
 mod completions;
+mod create;
 mod drive;
 mod explain;
 mod fail_on;

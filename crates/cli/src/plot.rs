@@ -1,7 +1,7 @@
 //! `tcpwhy plot FILE -o PICTURE`: one connection's time-sequence plot.
 
 use std::cmp::Reverse;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -18,7 +18,7 @@ use crate::filter::Filter;
 use crate::link::quantity;
 use crate::narrowed::Narrowed;
 use crate::stop::Stop;
-use crate::{complaint, output};
+use crate::{complaint, create, output};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -189,9 +189,10 @@ pub(crate) fn write(path: &Path, format: Format, svg: String) -> Result<()> {
 
 fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
     if path == Path::new("-") {
-        return output::print(|out| io::Write::write_all(out, bytes));
+        return output::print(|out| out.write_all(bytes));
     }
-    std::fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+    let written = create::report(path).and_then(create::emptied).and_then(|mut file| file.write_all(bytes));
+    written.with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// The format that the name of a picture asks for.

@@ -8,7 +8,7 @@ mod namespace;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -190,6 +190,33 @@ fn a_stall_is_found_while_it_goes_on_and_the_file_says_the_same() {
         let me = json!({ "name": own_name(), "pid": std::process::id() });
         assert_eq!((&connections[0]["client_program"], &connections[0]["server_program"]), (&me, &me));
         assert_eq!(from_file["captures"][0]["ledger_ms"], report["captures"][0]["ledger_ms"]);
+    });
+}
+
+#[test]
+fn a_capture_is_its_owners_alone_and_lies_where_it_is_named() {
+    on_own_loopback("a_capture_is_its_owners_alone_and_lies_where_it_is_named", || {
+        let folder = TempDir::new().expect("a folder");
+        let written = |name: &str, options: &[&str]| {
+            let mut command =
+                tcpwhy(&["live", "-i", "lo", "--duration", "100ms", "--format", "json", "--write"]);
+            command.arg(folder.path().join(name)).args(options).output().expect("the binary runs").status
+        };
+        let mode_of = |name: &str| {
+            let metadata = folder.path().join(name).metadata().expect("a file");
+            metadata.permissions().mode() & 0o777
+        };
+        assert!(written("new.pcapng", &[]).success());
+        assert_eq!(mode_of("new.pcapng"), 0o600);
+        assert!(written("group.pcapng", &["--mode", "0640"]).success());
+        assert_eq!(mode_of("group.pcapng"), 0o640);
+        std::os::unix::fs::symlink("target", folder.path().join("link")).expect("a link");
+        assert_eq!(written("link", &[]).code(), Some(2));
+        assert!(!folder.path().join("target").exists());
+        // Whoever has made the file before could read what comes into it.
+        std::fs::write(folder.path().join("theirs"), b"").expect("room");
+        std::os::unix::fs::chown(folder.path().join("theirs"), Some(65_533), None).expect("root");
+        assert_eq!(written("theirs", &[]).code(), Some(2));
     });
 }
 

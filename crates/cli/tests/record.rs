@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -60,6 +61,36 @@ impl Desk {
     fn record(&self, file: &str) -> Ran {
         self.tcpwhy(&["run", "--no-capture", "--record", file, "--", "./program", "late"])
     }
+}
+
+/// What is in a recording concerns its owner, whatever the umask says, and a link leads it nowhere.
+#[test]
+fn a_recording_is_its_owners_alone_and_lies_where_it_is_named() {
+    let desk = Desk::new("split");
+    let run = |options: &[&str]| {
+        let command = ["--", "./program", "late"];
+        desk.tcpwhy(&[&["run", "--no-capture"], options, &command].concat())
+    };
+    let mode_of = |name: &str| fs::metadata(desk.path(name)).expect("a file").permissions().mode() & 0o777;
+    assert_eq!(run(&["--record", "new.pcapng"]).status, Some(0));
+    fs::write(desk.path("old.pcapng"), b"old").expect("room");
+    assert_eq!(run(&["--record", "old.pcapng"]).status, Some(0));
+    assert_eq!((mode_of("new.pcapng"), mode_of("old.pcapng")), (0o600, 0o600));
+    assert_eq!(run(&["--record", "group.pcapng", "--mode", "640"]).status, Some(0));
+    assert_eq!(mode_of("group.pcapng"), 0o640);
+    symlink("target", desk.path("link")).expect("a link");
+    for option in ["--record", "--output", "--html"] {
+        let ran = run(&[option, "link"]);
+        let is_unbuilt = ran.stderr.contains("was built without the page");
+        assert!(
+            ran.status == Some(2) && (is_unbuilt || ran.stderr.contains("symbolic link")),
+            "{}",
+            ran.stderr
+        );
+        assert!(!desk.path("target").exists(), "{option}");
+    }
+    // What the system calls by links stays what it is.
+    assert!(run(&["--output", "/dev/stdout"]).text().contains("split-write"));
 }
 
 #[test]

@@ -115,6 +115,15 @@ pub fn is_running(pid: u32) -> bool {
     state.is_some_and(|state| !matches!(state, b'Z' | b'X'))
 }
 
+/// When a process was started, in clock ticks since the machine was (the 22nd field of `/proc/PID/stat`, proc(5)).
+pub(crate) fn start_of(stat: &[u8]) -> Option<u64> {
+    /// Fields between the name, which may hold anything, and this one.
+    const BETWEEN: usize = 19;
+    let end = stat.iter().rposition(|&byte| byte == b')')?;
+    let field = stat.get(end + 2..)?.split(|&byte| byte == b' ').nth(BETWEEN)?;
+    std::str::from_utf8(field).ok()?.parse().ok()
+}
+
 /// The sockets of a process, of every kind, by descriptor.
 ///
 /// # Errors

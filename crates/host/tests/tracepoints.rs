@@ -37,7 +37,7 @@ fn both(program: &Path, arguments: &[&str]) -> Option<(Recording, Recording)> {
     let mut recorder = Recorder::new().expect("a recorder");
     let mut command = Command::new(program);
     command.args(arguments).stdout(Stdio::null());
-    recorder.watch(&mut command, true, None);
+    recorder.watch(&mut command, true, None).expect("a name");
     command.status().expect("it runs");
     Some((tracer.finish().expect("a recording"), recorder.recording().expect("a recording")))
 }

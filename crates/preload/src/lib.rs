@@ -13,6 +13,7 @@ pub mod format;
 #[path = "../../wire/src/calls/kind.rs"]
 pub mod kind;
 mod log;
+mod memory;
 mod python;
 mod stack;
 mod sys;

@@ -5,9 +5,8 @@ use core::ffi::{CStr, c_char, c_int};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::format::{CHUNK, CHUNK_HEADER, MAGIC, NAME, Record, header};
-use crate::{fix, python, stack, sys};
+use crate::{fix, memory, python, stack, sys};
 
-const O_RDWR_CLOEXEC: c_int = 0o2_000_002;
 const SEEK_END: c_int = 2;
 const READ_WRITE: c_int = 3;
 const MAP_SHARED: c_int = 1;
@@ -59,17 +58,10 @@ extern "C" fn attach() {
 static ATTACH: extern "C" fn() = attach;
 
 fn try_attach() -> Option<()> {
-    // SAFETY: names end with a zero; the descriptor is this function's own; the mappings are new. The recording's memory
-    // is as long as the file, and the owner's page is longer than its number.
+    let fd = memory::open()?;
+    // SAFETY: the descriptor is this function's own; the mappings are new. The recording's memory is as long as the file,
+    // which cannot become shorter, and the owner's page is longer than its number.
     unsafe {
-        let path = sys::getenv(c"TCPWHY_CALLS".as_ptr());
-        if path.is_null() {
-            return None;
-        }
-        let fd = sys::open(path, O_RDWR_CLOEXEC);
-        if fd < 0 {
-            return None;
-        }
         let len = usize::try_from(sys::lseek(fd, 0, SEEK_END)).unwrap_or(0);
         let memory = sys::mmap(core::ptr::null_mut(), len, READ_WRITE, MAP_SHARED, fd, 0);
         crate::close_quietly(fd);

@@ -28,6 +28,20 @@ pub(crate) const RTLD_NOLOAD: c_int = 4;
 const SYS_GETTID: c_long = 186;
 #[cfg(not(target_arch = "x86_64"))]
 const SYS_GETTID: c_long = 178;
+#[cfg(target_arch = "x86_64")]
+const SYS_FCNTL: c_long = 72;
+#[cfg(not(target_arch = "x86_64"))]
+const SYS_FCNTL: c_long = 25;
+#[cfg(target_arch = "x86_64")]
+const SYS_STATX: c_long = 332;
+#[cfg(not(target_arch = "x86_64"))]
+const SYS_STATX: c_long = 291;
+const F_GET_SEALS: c_int = 1034;
+const AT_EMPTY_PATH: c_int = 0x1000;
+const STATX_UID: u32 = 8;
+/// Bytes of `struct statx` (linux/stat.h), and where the owner is in it.
+const STATX: usize = 256;
+const STATX_OWNER: usize = 20;
 
 #[repr(C)]
 pub(crate) struct Iovec {
@@ -78,7 +92,9 @@ unsafe extern "C" {
     pub(crate) fn getauxval(kind: usize) -> usize;
     pub(crate) fn readlink(path: *const c_char, buffer: *mut u8, size: usize) -> isize;
     pub(crate) fn dladdr(address: *const c_void, info: *mut DlInfo) -> c_int;
-    pub(crate) fn open(path: *const c_char, flags: c_int, ...) -> c_int;
+    pub(crate) fn openat(folder: c_int, path: *const c_char, flags: c_int, ...) -> c_int;
+    pub(crate) fn pread(fd: c_int, buffer: *mut u8, size: usize, offset: i64) -> isize;
+    pub(crate) fn geteuid() -> u32;
     pub(crate) fn lseek(fd: c_int, offset: i64, whence: c_int) -> i64;
     pub(crate) fn mmap(
         at: *mut c_void,
@@ -183,6 +199,23 @@ pub(crate) fn now() -> u64 {
 pub(crate) fn thread() -> u32 {
     // SAFETY: takes nothing and cannot fail.
     unsafe { syscall(SYS_GETTID) as u32 }
+}
+
+/// What is promised of a memory file (`F_SEAL_SHRINK` and the like); negative of another file. By the system call, since
+/// `fcntl` is this library's own.
+pub(crate) fn seals(fd: c_int) -> c_int {
+    // SAFETY: takes no memory.
+    unsafe { syscall(SYS_FCNTL, fd, F_GET_SEALS) as c_int }
+}
+
+/// The user who owns an open file.
+pub(crate) fn owner_of(fd: c_int) -> Option<u32> {
+    let mut about = [0_u64; STATX / 8];
+    // SAFETY: the path ends with a zero; writes a `struct statx` to `about`, which is as large and as aligned.
+    let result =
+        unsafe { syscall(SYS_STATX, fd, c"".as_ptr(), AT_EMPTY_PATH, STATX_UID, about.as_mut_ptr()) };
+    // SAFETY: inside the structure, and any bits are a number.
+    (result == 0).then(|| unsafe { about.as_ptr().cast::<u8>().add(STATX_OWNER).cast::<u32>().read() })
 }
 
 /// An integer option of a socket; none also where `fd` is no socket.

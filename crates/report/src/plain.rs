@@ -39,7 +39,7 @@ fn is_mark(c: char) -> bool {
 
 /// Characters that act (control codes, direction overrides) or are there and not seen (zero-width, fillers,
 /// variation selectors, tags, line separators, annotations, noncharacters).
-pub(crate) fn is_hidden(c: char) -> bool {
+pub fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'

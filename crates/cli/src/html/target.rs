@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::output;
+use crate::{create, output};
 
 /// Bytes written at once.
 const BUFFER: usize = 1 << 20;
@@ -43,8 +43,7 @@ impl Target {
     /// The same for who will lose the right to write there: a file that is opened now. It is not replaced but written anew.
     pub(super) fn held(path: &Path) -> Result<Self> {
         refuse_what_is_no_page(path)?;
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
-        let file = file.with_context(|| unwritten(path))?;
+        let file = create::report(path).with_context(|| unwritten(path))?;
         Ok(Self { path: path.to_owned(), kind: Kind::Open(file) })
     }
 
@@ -72,7 +71,7 @@ impl Target {
 impl Kind {
     /// What a path leads to, where a page can be written there.
     fn of(path: &Path) -> io::Result<Self> {
-        // What a link leads to is replaced, and not the link.
+        create::refuse_link(path)?;
         let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         match target.metadata() {
             Ok(metadata) if metadata.is_dir() => return Err(ErrorKind::IsADirectory.into()),

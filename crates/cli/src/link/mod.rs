@@ -8,7 +8,6 @@ mod sockets;
 mod summary;
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -19,6 +18,7 @@ use tcpwhy_lab::place::{self, Wire};
 use tcpwhy_lab::recording::{self, Recording, Setup};
 
 use crate::args::{Color, Format};
+use crate::create;
 use direction::Options;
 use programs::{Ended, Programs};
 use signals::Signals;
@@ -131,10 +131,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             .with_context(|| format!("cannot make the folder {}", folder.display()))?;
     }
     // Made now: once the command has run it would be too late to say that there is no such folder.
-    let output = args
-        .output
-        .as_ref()
-        .map(|path| File::create(path).with_context(|| format!("cannot write {}", path.display())));
+    let output = args.output.as_ref().map(|path| {
+        create::report(path)
+            .and_then(create::emptied)
+            .with_context(|| format!("cannot write {}", path.display()))
+    });
     let output = output.transpose()?;
     let path = place::Path::Link(Wire { ends, mtu: args.mtu, offload: args.offload });
     let setup = Setup { path, seed: args.seed, snaplen: args.snaplen, middle: false };

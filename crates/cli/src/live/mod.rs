@@ -33,7 +33,7 @@ use crate::nothing::can_judge;
 use crate::printer::Printer;
 use crate::programs::Peopled;
 use crate::stop::Stop;
-use crate::{FOUND, TROUBLE, complaint, output};
+use crate::{FOUND, TROUBLE, complaint, create, output};
 use capture::Limits;
 
 const LONG_ABOUT: &str = "\
@@ -95,6 +95,10 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     write: Option<PathBuf>,
 
+    /// Access rights of that file: 0640 lets the group read it
+    #[arg(long, value_name = "MODE", requires = "write", default_value = "0600", value_parser = create::mode)]
+    mode: u32,
+
     /// Lines instead of a screen, on a terminal too
     #[arg(long)]
     lines: bool,
@@ -134,7 +138,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     args.html.apart_from(args.write.as_deref())?;
     let page = args.html.begin_held()?;
     if let Some(file) = page.as_ref().and_then(Page::file) {
-        open::hand_over(file, privileges::heir()).context("the page cannot be given to its reader")?;
+        create::hand_over(file, privileges::heir()).context("the page cannot be given to its reader")?;
     }
     let mut opened = open::open(args)?;
     let written = opened.written.take();

@@ -2,14 +2,13 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
-use std::os::unix::fs::fchown;
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use tcpwhy_host::filter::{self, Instruction};
 use tcpwhy_host::interface;
-use tcpwhy_host::privileges::{self, Heir};
+use tcpwhy_host::privileges;
 use tcpwhy_host::ring::{Ring, Settings, Wanted};
 use tcpwhy_report::plain::plain;
 use tcpwhy_simulate::units;
@@ -18,8 +17,8 @@ use tcpwhy_wire::container::{Origin, Writer};
 use super::Args;
 use super::holders::Holders;
 use super::names::{Looking, Names};
-use crate::complaint;
 use crate::link::quantity::typed;
+use crate::{complaint, create};
 
 /// All interfaces at once.
 const ANY: &str = "any";
@@ -73,7 +72,8 @@ pub(super) fn open(args: &Args) -> Result<Opened> {
     let ring = ring(args, &interface, &program)?;
     let heir = privileges::heir();
     let writer = args.write.as_deref().map(|path| {
-        writer(path, heir).with_context(|| format!("{} cannot be written", plain(&path.to_string_lossy())))
+        writer(path, args.mode)
+            .with_context(|| format!("{} cannot be written", plain(&path.to_string_lossy())))
     });
     let writer = writer.transpose()?;
     let written = args.write.as_deref().and_then(regular);
@@ -152,17 +152,8 @@ fn regular(path: &Path) -> Option<File> {
     is_file.then(|| File::open(path).ok()).flatten()
 }
 
-/// A file belongs to who goes on, not to root; nobody shall not own files.
-pub(super) fn hand_over(file: &File, heir: Option<Heir>) -> io::Result<()> {
-    match heir.filter(|heir| !heir.is_nobody()) {
-        Some(heir) => Ok(fchown(file, Some(heir.uid), Some(heir.gid))?),
-        None => Ok(()),
-    }
-}
-
-fn writer(path: &Path, heir: Option<Heir>) -> io::Result<Output> {
-    let file = File::create(path)?;
-    hand_over(&file, heir)?;
+fn writer(path: &Path, mode: u32) -> io::Result<Output> {
+    let file = create::emptied(create::capture(path, mode)?)?;
     let application = concat!("tcpwhy ", env!("CARGO_PKG_VERSION"));
     Writer::new(BufWriter::with_capacity(1 << 18, file), &Origin { application, ..Origin::default() })
 }

@@ -1,7 +1,8 @@
 //! Where captured packets go: into the analyser and, if that is wanted, into a file.
 
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -17,6 +18,7 @@ use super::kept::{Ends, Kept};
 use super::links::{Links, Taken};
 use super::names::Names;
 use super::open::Output;
+use crate::create;
 
 /// Connections kept before the least remarkable half is forgotten. A display clones them all each second, which takes
 /// about 1 µs each: with this many, the ring fills by a tenth meanwhile at 500,000 packets/s.
@@ -128,8 +130,8 @@ impl Sink {
     /// Writes what is kept of a connection's packets; how many.
     pub(super) fn save(&self, connection: &Ends, path: &Path) -> io::Result<u64> {
         let Some(kept) = &self.kept else { return Ok(0) };
-        let file = BufWriter::new(File::create_new(path)?);
-        kept.save(connection, &self.links.described, file)
+        let file = OpenOptions::new().write(true).create_new(true).mode(create::CAPTURE).open(path)?;
+        kept.save(connection, &self.links.described, BufWriter::new(file))
     }
 
     /// What the report says of the capture so far.

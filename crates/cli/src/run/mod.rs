@@ -9,7 +9,6 @@ mod symbols;
 mod watching;
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -25,6 +24,7 @@ use tcpwhy_wire::calls::Recording;
 use crate::FOUND;
 use crate::analyze::{Asked, Results};
 use crate::args::ReportFormat;
+use crate::create;
 use crate::drive::Trouble;
 use crate::fail_on::FailOn;
 use crate::html;
@@ -129,6 +129,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     record: Option<PathBuf>,
 
+    /// Access rights of that file: 0640 lets the group read it
+    #[arg(long, value_name = "MODE", requires = "record", default_value = "0600", value_parser = create::mode)]
+    mode: u32,
+
     /// Write the report into this file instead of to standard error
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
@@ -154,16 +158,17 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         args.html.apart_from(other.as_deref())?;
     }
     // Made now: once the command has run it would be too late to say that there is no such folder.
-    let file = args
-        .output
-        .as_ref()
-        .map(|path| File::create(path).with_context(|| format!("cannot write {}", path.display())));
+    let file = args.output.as_ref().map(|path| {
+        create::report(path)
+            .and_then(create::emptied)
+            .with_context(|| format!("cannot write {}", path.display()))
+    });
     let out: Box<dyn Write> = match file.transpose()? {
         Some(file) => Box::new(file),
         None => Box::new(io::stderr()),
     };
-    let destination = args.record.as_deref().map(Destination::open).transpose()?;
-    let beside = cured.as_deref().map(Destination::open).transpose()?;
+    let destination = args.record.as_deref().map(|path| Destination::open(path, args.mode)).transpose()?;
+    let beside = cured.as_deref().map(|path| Destination::open(path, args.mode)).transpose()?;
     let options = Options { top: args.top, ..Options::default() };
     // As a whole: lines of the command's children may come meanwhile.
     let out = BufWriter::with_capacity(REPORT, out);

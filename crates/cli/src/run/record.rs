@@ -19,6 +19,7 @@ use super::saved::{Destination, Saved};
 use super::{REPORT, UNTRACED, UNWRITTEN, keep, report};
 use crate::analyze::{Asked, Results};
 use crate::args::ReportFormat;
+use crate::create;
 use crate::html::{self, Page};
 use crate::link::quantity;
 use crate::printer::Printer;
@@ -65,6 +66,10 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 
+    /// Access rights of that file: 0640 lets the group read it
+    #[arg(long, value_name = "MODE", requires = "output", default_value = "0600", value_parser = create::mode)]
+    mode: u32,
+
     /// Do not record who makes calls, only which: halves the cost
     #[arg(long)]
     no_stacks: bool,
@@ -94,7 +99,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         );
     }
     args.html.apart_from(args.output.as_deref())?;
-    let destination = args.output.as_deref().map(Destination::open).transpose()?;
+    let destination = args.output.as_deref().map(|path| Destination::open(path, args.mode)).transpose()?;
     let page = args.html.begin_in_file(1)?;
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {

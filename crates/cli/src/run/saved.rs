@@ -1,6 +1,6 @@
 //! The recording as a file: a nameless one that is analysed, and the one that was asked for.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
@@ -12,6 +12,7 @@ use tcpwhy_wire::calls::Recording;
 use super::packets::Packets;
 use super::symbols;
 use crate::calls::save::save;
+use crate::create;
 
 /// A recording, in a file without a name: nothing is left of it, however this process ends.
 pub(super) struct Saved {
@@ -46,9 +47,8 @@ pub(super) struct Destination {
 }
 
 impl Destination {
-    pub(super) fn open(path: &Path) -> Result<Self> {
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
-        let file = file.with_context(|| format!("cannot write {}", path.display()))?;
+    pub(super) fn open(path: &Path, mode: u32) -> Result<Self> {
+        let file = create::capture(path, mode).with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Self { path: path.to_owned(), file })
     }
 
@@ -67,9 +67,7 @@ fn copy(saved: &Saved, mut file: File) -> io::Result<()> {
         io::copy(&mut from, &mut io::stdout().lock())?;
         return io::stdout().flush();
     }
-    if file.metadata()?.is_file() {
-        file.set_len(0)?;
-    }
+    file = create::emptied(file)?;
     io::copy(&mut from, &mut file).map(drop)
 }
 

@@ -38,7 +38,9 @@ impl Watching {
             }
         }
         let recorder = Recorder::new().context("cannot prepare the recording")?;
-        recorder.watch(command, !args.no_stacks, cure.map(Cure::fix));
+        recorder
+            .watch(command, !args.no_stacks, cure.map(Cure::fix))
+            .context("cannot prepare the recording")?;
         Ok(Self::Inside(recorder, unseen))
     }
 

@@ -12,6 +12,7 @@ use axum::http::StatusCode;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 use serde::Serialize;
+use tcpwhy_report::plain::is_hidden;
 
 use super::answer::{Outcome, Problem};
 
@@ -117,6 +118,13 @@ pub(super) fn check_name(name: &str) -> Outcome<()> {
     } else {
         Err(Problem::new(StatusCode::BAD_REQUEST, "That is no name of a capture in the folder."))
     }
+}
+
+/// What an upload may be called: without what acts on a terminal or reverses what is read, which a browser shows, too.
+pub(super) fn name_of_upload(name: &str) -> Outcome<String> {
+    check_name(name)?;
+    let name: String = name.chars().filter(|c| !is_hidden(*c)).collect();
+    check_name(&name).map(|()| name)
 }
 
 /// Whether a file is worth listing.

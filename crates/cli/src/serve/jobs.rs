@@ -12,11 +12,11 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::answer::{Outcome, Problem};
-use super::{Shared, analysis, folder};
+use super::{Shared, folder, worker};
 use crate::progress::Seen;
 use crate::stop::Stop;
 
-/// Analyses at once. Each is one thread that may keep a core busy, and takes about a kilobyte for each connection of its
+/// Analyses at once. Each is a process that may keep a core busy, and takes about a kilobyte for each connection of its
 /// capture.
 const MOST_AT_ONCE: usize = 2;
 /// Analyses that wait for those.
@@ -45,6 +45,13 @@ struct Job {
     state: State,
     seen: Arc<Seen>,
     stop: Stop,
+}
+
+/// What a job shares with whoever does it.
+struct Begun {
+    id: u64,
+    stop: Stop,
+    seen: Arc<Seen>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,7 +119,7 @@ impl Jobs {
     }
 
     /// A place for one more; its number and what it shares with others, or the number of one that does the same.
-    fn add(&self, capture: &str) -> Outcome<Result<(u64, Stop), u64>> {
+    fn add(&self, capture: &str) -> Outcome<Result<Begun, u64>> {
         let mut known = self.known();
         let goes_on =
             |job: &&Job| matches!(job.state, State::Waiting | State::Running) && !job.stop.requested();
@@ -127,15 +134,15 @@ impl Jobs {
         let id = known.next;
         known.next += 1;
         let seen = Arc::new(Seen::default());
-        let stop = Stop::watched(Arc::clone(&seen));
+        let stop = Stop::default();
         known.jobs.push_back(Job {
             id,
             capture: capture.to_owned(),
             state: State::Waiting,
-            seen,
+            seen: Arc::clone(&seen),
             stop: stop.clone(),
         });
-        Ok(Ok((id, stop)))
+        Ok(Ok(Begun { id, stop, seen }))
     }
 
     fn set(&self, id: u64, state: State) {
@@ -158,7 +165,7 @@ impl Known {
 /// Begins to analyse a capture of the folder; the number of the analysis.
 pub(super) fn start(shared: &Arc<Shared>, capture: &str) -> Outcome<u64> {
     folder::open(capture)?;
-    let (id, stop) = match shared.jobs.add(capture)? {
+    let Begun { id, stop, seen } = match shared.jobs.add(capture)? {
         Ok(new) => new,
         Err(same) => return Ok(same),
     };
@@ -171,19 +178,16 @@ pub(super) fn start(shared: &Arc<Shared>, capture: &str) -> Outcome<u64> {
         }
         shared.jobs.set(id, State::Running);
         let of = Arc::clone(&shared);
-        let ended = spawn_blocking(move || analyse(&of, &capture, &stop)).await;
-        let state = ended.unwrap_or_else(|_| State::Failed(BROKEN.to_owned()));
+        let ended = spawn_blocking(move || analyse(&of, &capture, &stop, &seen)).await;
+        let state = ended.unwrap_or_else(|_| State::Failed(worker::BROKEN.to_owned()));
         shared.jobs.set(id, state);
     });
     Ok(id)
 }
 
-/// Said where an analysis panicked.
-const BROKEN: &str = "tcpwhy itself failed on this capture: please report it with the capture.";
-
 /// From the capture to a report that is kept.
-fn analyse(shared: &Shared, capture: &str, stop: &Stop) -> State {
-    let made = analysis::make(capture, stop);
+fn analyse(shared: &Shared, capture: &str, stop: &Stop, seen: &Seen) -> State {
+    let made = worker::make(capture, shared.memory_limit, stop, seen);
     if stop.requested() {
         return State::Cancelled;
     }

@@ -146,7 +146,7 @@ pub(super) fn begin(shared: &Arc<Shared>, wanted: &Wanted) -> Outcome<()> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let name = wanted.interface.replace(|c: char| !c.is_ascii_alphanumeric(), "-");
     let capture = format!("live-{name}-{since}.pcapng");
-    let mut child = spawn(wanted, &capture).map_err(Problem::here)?;
+    let mut child = spawn(wanted, &capture, shared.mode).map_err(Problem::here)?;
     let stderr = child.stderr.take();
     now.failed = None;
     now.running = Some(Running {
@@ -165,7 +165,7 @@ pub(super) fn begin(shared: &Arc<Shared>, wanted: &Wanted) -> Outcome<()> {
     Ok(())
 }
 
-fn spawn(wanted: &Wanted, capture: &str) -> io::Result<Child> {
+fn spawn(wanted: &Wanted, capture: &str, mode: u32) -> io::Result<Child> {
     Command::new(env::current_exe()?)
         .args([
             "live",
@@ -178,7 +178,8 @@ fn spawn(wanted: &Wanted, capture: &str) -> io::Result<Child> {
             "--count",
             MOST_PACKETS,
         ])
-        .args(["--interface", &wanted.interface, "--write", capture, "--", &wanted.filter])
+        .args(["--interface", &wanted.interface, "--write", capture, "--mode", &format!("{mode:o}")])
+        .args(["--", &wanted.filter])
         // It ends when the other end of this pipe is closed, whatever this process dies of.
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
@@ -199,7 +200,7 @@ fn attend(shared: &Arc<Shared>, stderr: Option<ChildStderr>, capture: &str) {
 }
 
 /// What the child says until its end, or the beginning of it.
-fn heard(mut stderr: ChildStderr) -> io::Result<String> {
+pub(super) fn heard(mut stderr: ChildStderr) -> io::Result<String> {
     let mut said = Vec::new();
     (&mut stderr).take(MOST_SAID).read_to_end(&mut said)?;
     io::copy(&mut stderr, &mut io::sink())?;

@@ -10,11 +10,13 @@ mod live;
 mod routes;
 mod store;
 mod upload;
+mod worker;
 
 use std::env;
-use std::fs;
+use std::fs::{self, DirBuilder, Permissions};
 use std::io::{ErrorKind, Write};
 use std::net::{Ipv4Addr, SocketAddr};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{self, Path, PathBuf};
 use std::process::{self, Command, ExitCode, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -32,7 +34,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::link::quantity::typed;
 use crate::relay::address;
-use crate::{complaint, output};
+use crate::{complaint, create, output};
 use access::Access;
 use jobs::Jobs;
 use live::Live;
@@ -86,6 +88,20 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SIZE", default_value = "2GB", value_parser = size)]
     upload_limit: u64,
 
+    /// The memory that an analysis may take: 500MB, 4GB
+    ///
+    /// Two go on at once, each in a process of its own: what needs more ends alone. A connection takes about a kilobyte.
+    #[arg(long, value_name = "SIZE", default_value = "2GB", value_parser = size)]
+    memory_limit: u64,
+
+    /// Access rights of captures that are uploaded or made: 0640 lets the group read them
+    #[arg(long, value_name = "MODE", default_value = "0600", value_parser = create::mode)]
+    mode: u32,
+
+    /// Be the process that analyses this capture
+    #[arg(long, hide = true, value_name = "NAME")]
+    report_of: Option<String>,
+
     /// Open it in the browser
     #[arg(long)]
     open: bool,
@@ -99,6 +115,10 @@ struct Shared {
     folder: String,
     store: Mutex<Store>,
     upload_limit: u64,
+    /// Bytes that an analysis may take.
+    memory_limit: u64,
+    /// Access rights of captures.
+    mode: u32,
     uploads: Semaphore,
     jobs: Jobs,
     live: Live,
@@ -112,6 +132,9 @@ impl Shared {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    if let Some(capture) = &args.report_of {
+        return worker::run(capture, args.memory_limit);
+    }
     let page = template::SERVE
         .context("this tcpwhy was built without the page: run `make viewer`, then build again")?;
     let store = args.store.as_deref().map(path::absolute).transpose()?;
@@ -134,6 +157,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
             folder,
             store: Mutex::new(store),
             upload_limit: args.upload_limit,
+            memory_limit: args.memory_limit,
+            mode: args.mode,
             uploads: Semaphore::new(upload::MOST_AT_ONCE),
             jobs: Jobs::new(),
             live: Live::new(),
@@ -166,14 +191,20 @@ fn enter(folder: &Path) -> Result<String> {
 
 /// The folder's own place for reports.
 fn own_place() -> Result<PathBuf> {
+    /// What is in captures concerns nobody else.
+    const OWN: u32 = 0o700;
     let path = Path::new(STORE);
-    if let Some(parent) = path.parent()
-        && let Err(error) = fs::create_dir(parent)
-    {
-        ensure!(
-            error.kind() == ErrorKind::AlreadyExists,
-            "reports cannot be kept in the folder ({error}): name another file with --store"
-        );
+    if let Some(parent) = path.parent() {
+        match DirBuilder::new().mode(OWN).create(parent) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                bail!("reports cannot be kept in the folder ({error}): name another file with --store")
+            }
+            _ => {}
+        }
+        let is_folder = parent.symlink_metadata()?.is_dir();
+        ensure!(is_folder, "{} is no folder: name another file with --store", parent.display());
+        // Somebody else's stays as it is; one of an older version is made one's own.
+        let _ = fs::set_permissions(parent, Permissions::from_mode(OWN));
     }
     Ok(path.to_owned())
 }

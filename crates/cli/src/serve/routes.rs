@@ -34,6 +34,7 @@ use tokio::task::spawn_blocking;
 
 use super::access::{Entry, Refusal};
 use super::answer::{self, Answer, Outcome, Problem};
+use super::connections::Visitor;
 use super::store::Store;
 use super::{Shared, folder, jobs, live, upload};
 
@@ -70,7 +71,11 @@ pub(super) fn router(shared: Arc<Shared>) -> Router {
 
 /// Stands before everything.
 async fn guard(State(shared): All, request: Request, next: Next) -> Answer {
-    match shared.access.judge(request.method(), request.uri(), request.headers()) {
+    let judged = shared.access.judge(request.method(), request.uri(), request.headers());
+    if let (Ok(_), Some(visitor)) = (judged, request.extensions().get::<Visitor>()) {
+        visitor.admit().await;
+    }
+    match judged {
         Ok(Entry::Open) => next.run(request).await,
         Ok(Entry::WithToken) => let_in(&shared),
         Err(refusal) => refused(refusal),

@@ -1,15 +1,20 @@
 //! Reports that were made, in one database file: it survives whatever ends the server, and several servers may share it.
 
+use std::fs::{OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use axum::http::StatusCode;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row, params};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tcpwhy_report::plain::plain;
 
 use super::answer::{Outcome, Problem};
+use crate::create;
 
 /// Says in the file's head that it is ours: "tcpw".
 const APPLICATION: i32 = 0x7463_7077;
@@ -45,7 +50,7 @@ pub(super) struct Store {
 }
 
 /// A report to be kept.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Report {
     pub(super) capture: String,
     pub(super) size: u64,
@@ -53,11 +58,13 @@ pub(super) struct Report {
     pub(super) made_ms: u64,
     pub(super) summary: String,
     pub(super) digest: String,
+    /// The page, gzip.
+    #[serde(skip)]
     pub(super) page: Vec<u8>,
 }
 
 /// A report that is kept, as the list shows it.
-#[derive(Debug, serde::Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct Kept {
     pub(super) id: i64,
     pub(super) capture: String,
@@ -69,7 +76,7 @@ pub(super) struct Kept {
 }
 
 /// The reports that are kept.
-#[derive(Debug, serde::Serialize)]
+#[derive(Debug, Serialize)]
 pub(super) struct Listing {
     reports: Vec<Kept>,
     /// Reports beyond those.
@@ -80,6 +87,7 @@ impl Store {
     /// Opens the store, or makes one where there is none.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let name = plain(&path.to_string_lossy()).into_owned();
+        guard(path).with_context(|| cannot_be_opened(&name))?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -171,6 +179,23 @@ impl Store {
 
     fn one<T>(&self, sql: &str, id: i64, read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>) -> Outcome<T> {
         self.connection.query_row(sql, [id], read).optional()?.ok_or_else(missing)
+    }
+}
+
+/// Makes the file where there is none, for its owner's eyes alone, as one is made that is there. The files that
+/// the database makes beside it get the same rights. Fails for a link.
+fn guard(path: &Path) -> io::Result<()> {
+    /// Reports are made of captures.
+    const OWN: u32 = 0o600;
+    create::refuse_link(path)?;
+    let made = OpenOptions::new().write(true).create_new(true).mode(OWN).open(path);
+    match made {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        // What is somebody else's is theirs to guard: SQLite says whether it can be used.
+        _ => {
+            let _ = std::fs::set_permissions(path, Permissions::from_mode(OWN));
+            Ok(())
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! A capture from the browser, streamed into the folder: it appears there whole, under a name of its own, or not at all.
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -34,7 +35,7 @@ const MOST_NAMES: u32 = 1_000;
 
 /// Takes the body as the capture `name`; what it came to be called.
 pub(super) async fn take(shared: &Arc<Shared>, name: String, body: Body) -> Outcome<String> {
-    folder::check_name(&name)?;
+    let name = folder::name_of_upload(&name)?;
     if body.size_hint().lower() > shared.upload_limit {
         return Err(too_large(shared.upload_limit));
     }
@@ -43,7 +44,8 @@ pub(super) async fn take(shared: &Arc<Shared>, name: String, body: Body) -> Outc
         Problem::new(StatusCode::TOO_MANY_REQUESTS, why)
     })?;
     let (pieces, coming) = mpsc::channel(AHEAD);
-    let writing = spawn_blocking(move || write(&name, coming));
+    let mode = shared.mode;
+    let writing = spawn_blocking(move || write(&name, mode, coming));
     let sent = send(body, shared.upload_limit, &pieces).await;
     if let Err(problem) = sent {
         // The writer gives up, and what it wrote goes away.
@@ -88,7 +90,7 @@ async fn send(mut body: Body, limit: u64, pieces: &mpsc::Sender<Piece>) -> Outco
 }
 
 /// Writes what comes into a file; `None` as an error where the sender knows why.
-fn write(name: &str, mut coming: Receiver<Piece>) -> Result<String, Option<Problem>> {
+fn write(name: &str, mode: u32, mut coming: Receiver<Piece>) -> Result<String, Option<Problem>> {
     let file = Builder::new().prefix(UNFINISHED).tempfile_in(".");
     let mut file = file.map_err(|error| Some(unwritten(&error)))?;
     let mut start = Vec::new();
@@ -110,7 +112,11 @@ fn write(name: &str, mut coming: Receiver<Piece>) -> Result<String, Option<Probl
     match (size, is_known) {
         (0, _) => Err(Some(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "That file is empty."))),
         (_, false) => Err(Some(no_capture())),
-        _ => named(name, file).map_err(|error| Some(unwritten(&error))),
+        _ => file
+            .as_file()
+            .set_permissions(Permissions::from_mode(mode))
+            .and_then(|()| named(name, file))
+            .map_err(|error| Some(unwritten(&error))),
     }
 }
 

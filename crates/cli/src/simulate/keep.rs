@@ -1,7 +1,6 @@
 //! Simulated packets as captures that other tools open.
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -10,6 +9,7 @@ use tcpwhy_simulate::world::{Seen, Side, World, frame};
 use tcpwhy_wire::container::{Frame, Interface, LinkType, Origin, Writer};
 
 use super::account::side;
+use crate::create;
 
 /// File systems take names of 255 bytes; a letter has four at most.
 const LONGEST_STEM: usize = 50;
@@ -20,7 +20,9 @@ pub(super) fn save(world: &World, stem: &str, folder: &Path) -> Result<Vec<PathB
         .into_iter()
         .map(|vantage| {
             let path = folder.join(format!("{stem}-{}.pcapng", side(vantage)));
-            let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+            let file = create::report(&path)
+                .and_then(create::emptied)
+                .with_context(|| format!("cannot write {}", path.display()))?;
             if let Err(error) = write(BufWriter::new(file), side(vantage), world.seen(vantage)) {
                 // Half a capture would pass for a whole one.
                 let _ = std::fs::remove_file(&path);

@@ -154,8 +154,11 @@ fn a_new_file_takes_the_place_of_the_old_one_and_devices_stay() {
     desk.file("slow.pcap", &write_write_read());
     desk.file("old.pcapng", b"old");
     symlink("old.pcapng", desk.path().join("link.pcapng")).expect("a link");
-    assert_eq!(desk.run(&["annotate", "slow.pcap", "-o", "link.pcapng"]).status, Some(0));
-    assert!(desk.path().join("link.pcapng").is_symlink());
+    let linked = desk.run(&["annotate", "slow.pcap", "-o", "link.pcapng"]);
+    assert_eq!(linked.status, Some(2), "{linked:?}");
+    assert!(linked.stderr.contains("symbolic link") && desk.path().join("link.pcapng").is_symlink());
+    assert_eq!(std::fs::read(desk.path().join("old.pcapng")).unwrap(), b"old");
+    assert_eq!(desk.run(&["annotate", "slow.pcap", "-o", "old.pcapng"]).status, Some(0));
     let new = std::fs::metadata(desk.path().join("old.pcapng")).unwrap();
     let input = std::fs::metadata(desk.path().join("slow.pcap")).unwrap();
     assert!(new.len() > input.len());

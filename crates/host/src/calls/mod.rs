@@ -8,6 +8,7 @@
 )]
 #[path = "../../../preload/src/format.rs"]
 mod format;
+mod library;
 mod read;
 mod recorder;
 mod tracepoints;

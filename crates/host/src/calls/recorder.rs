@@ -1,19 +1,19 @@
-//! The memory that programs record to, and the library that does it.
+//! The memory that programs record to, and what tells them of it.
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsRawFd;
+use std::path::PathBuf;
 use std::process::Command;
 
-use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, memfd_create};
 use tcpwhy_wire::calls::Recording;
 
 use super::format::{CHUNK, MAGIC, header};
+use super::library;
 use super::read::{Reader, word};
-
-/// The library, compiled by the build script.
-const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libtcpwhy_preload.so"));
+use crate::process;
 
 /// What may be recorded, in bytes. Pages that nothing is written to take no memory.
 const ROOM: u64 = 1 << 30;
@@ -33,33 +33,42 @@ pub enum Fix {
 #[derive(Debug)]
 pub struct Recorder {
     memory: File,
-    library: File,
+    library: PathBuf,
 }
 
 impl Recorder {
-    /// Prepares the memory. Both files exist only as open descriptors of this process: nothing of them is left.
+    /// Prepares the memory, which is gone with the last process that has it, and the library, which stays.
+    ///
+    /// # Errors
+    ///
+    /// There is no memory, or no place for the library that only root or this user can write to.
     pub fn new() -> io::Result<Self> {
-        let mut memory = File::from(memfd_create("tcpwhy-calls", MemfdFlags::CLOEXEC)?);
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let mut memory = File::from(memfd_create("tcpwhy-calls", flags)?);
         memory.set_len(ROOM)?;
+        // Whoever has it mapped relies on its length.
+        fcntl_add_seals(&memory, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
         let mut words = [0_u64; header::WORDS];
         words[header::MAGIC] = MAGIC;
         for word in words {
             memory.write_all(&word.to_ne_bytes())?;
         }
-        let mut library = File::from(memfd_create("tcpwhy-preload", MemfdFlags::CLOEXEC)?);
-        library.write_all(LIBRARY)?;
-        Ok(Self { memory, library })
+        Ok(Self { memory, library: library::installed()? })
     }
 
     /// Has the command, and every program that it starts, record its calls; with `stacks`, who made them.
-    pub fn watch(&self, command: &mut Command, stacks: bool, fix: Option<Fix>) {
-        let mut preload: OsString = path_of(&self.library).into();
+    ///
+    /// # Errors
+    ///
+    /// `/proc` does not tell when this process was started.
+    pub fn watch(&self, command: &mut Command, stacks: bool, fix: Option<Fix>) -> io::Result<()> {
+        let mut preload: OsString = self.library.clone().into();
         if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
             preload.push(":");
             preload.push(others);
         }
         command.env("LD_PRELOAD", preload);
-        command.env("TCPWHY_CALLS", path_of(&self.memory));
+        command.env("TCPWHY_CALLS", name_of(&self.memory)?);
         command.env("TCPWHY_STACKS", if stacks { "1" } else { "0" });
         match fix {
             Some(Fix::Nodelay) => command.env("TCPWHY_FIX", "nodelay"),
@@ -67,6 +76,7 @@ impl Recorder {
             Some(Fix::CorkOff) => command.env("TCPWHY_FIX", "cork-off"),
             None => command.env_remove("TCPWHY_FIX"),
         };
+        Ok(())
     }
 
     /// What was recorded so far. Programs that still run are not disturbed.
@@ -86,7 +96,11 @@ impl Recorder {
     }
 }
 
-/// A name by which processes of the same user can open it.
-fn path_of(file: &File) -> String {
-    format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd())
+/// A name by which processes of the same user can open it, and which is never another's: a process's number is given to others
+/// after it, but not at the time when this one was started.
+fn name_of(file: &File) -> io::Result<String> {
+    let process = std::process::id();
+    let start = process::start_of(&fs::read("/proc/self/stat")?);
+    let start = start.ok_or_else(|| io::Error::other("/proc does not tell when this process was started"))?;
+    Ok(format!("{process}:{start}:{}", file.as_raw_fd()))
 }

@@ -1,12 +1,14 @@
 //! How much at once, and how it ends.
 
+use std::io::{Read, Write};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::{Served, serve};
-use crate::capture::connections;
+use super::{Answer, Served, serve};
+use crate::capture::{connections, healthy};
 use crate::run::Desk;
 
 /// A server with so many captures that take a while each.
@@ -102,4 +104,76 @@ fn a_killed_server_leaves_a_store_that_works() {
     let served = serve(desk, &[]).expect("the pages are there");
     assert_eq!(served.state()["reports"]["reports"].as_array().map(Vec::len), Some(1));
     assert_eq!(served.report("0.pcap"), 2);
+}
+
+/// More than there are places for anybody, as any user of the machine can open them.
+const STRANGERS: usize = 45;
+
+#[test]
+fn who_never_shows_the_token_keeps_nobody_out() {
+    let Some(served) = serve(Desk::new(), &[]) else { return };
+    let start = Instant::now();
+    let mut strangers: Vec<_> = (0..STRANGERS).map(|_| served.connect()).collect();
+    assert_eq!(served.get("/api/state").status, 200);
+    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
+    // The oldest had to go, the latest has its time: a browser may be slow.
+    assert_eq!(strangers[0].read(&mut [0]).expect("an end"), 0);
+    let latest = strangers.last_mut().expect("there are some");
+    latest.write_all(&served.head("GET", "/", &[], None)).expect("it is open");
+    assert_eq!(Answer::read(latest).status, 401);
+}
+
+#[test]
+fn two_seconds_are_enough_to_show_the_token() {
+    let Some(served) = serve(Desk::new(), &[]) else { return };
+    // One that has shown it, and will ask again.
+    let (mut known, mut silent, mut slow) = (served.connect(), served.connect(), served.connect());
+    let cookie = [("Cookie", served.cookie.as_str())];
+    let request = served.head("GET", "/api/jobs", &cookie, None);
+    let request = String::from_utf8(request).expect("text").replace("Connection: close\r\n", "");
+    known.write_all(request.as_bytes()).expect("room");
+    let mut first = [0; 4096];
+    assert!(known.read(&mut first).expect("an answer") > 0 && first.starts_with(b"HTTP/1.1 200"));
+    let start = Instant::now();
+    slow.write_all(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n").expect("room");
+    // The end of the connection is all that comes.
+    assert_eq!((Answer::read(&mut silent).body, Answer::read(&mut slow).body), (Vec::new(), Vec::new()));
+    let waited = start.elapsed();
+    assert!(waited > Duration::from_secs(1) && waited < Duration::from_secs(5), "{waited:?}");
+    known.write_all(&served.head("GET", "/api/jobs", &cookie, None)).expect("it is open");
+    assert_eq!(Answer::read(&mut known).status, 200);
+}
+
+/// A capture that takes more memory than there is takes the analysis with it, and not the server.
+#[test]
+fn an_analysis_that_gets_no_memory_ends_alone() {
+    let desk = Desk::new();
+    desk.file("large.pcap", &connections(40_000));
+    desk.file("small.pcap", &healthy());
+    // 32 MiB for all that is written to, as `ulimit` counts it.
+    let mut command = Command::new("sh");
+    command.current_dir(desk.path());
+    command.args(["-c", "ulimit -d 32768 && exec \"$0\" serve .", env!("CARGO_BIN_EXE_tcpwhy")]);
+    let Some(served) = Served::start(desk, command) else { return };
+    ends_alone(&served);
+}
+
+#[test]
+fn the_memory_of_an_analysis_is_bounded() {
+    let desk = Desk::new();
+    desk.file("large.pcap", &connections(40_000));
+    desk.file("small.pcap", &healthy());
+    let Some(served) = serve(desk, &["--memory-limit", "32MB"]) else { return };
+    let why = ends_alone(&served);
+    assert!(why.contains("32.0\u{a0}MB") && why.contains("--memory-limit"), "{why}");
+}
+
+/// Why the large capture could not be analysed; the small one can be.
+fn ends_alone(served: &Served) -> String {
+    let job = served.ended(&served.begin("large.pcap").json()["job"]);
+    assert_eq!(job["state"], "failed", "{job}");
+    served.report("small.pcap");
+    let why = job["error"].as_str().expect("a sentence").to_owned();
+    assert!(why.contains("memory"), "{why}");
+    why
 }

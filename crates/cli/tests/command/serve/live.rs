@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -68,7 +69,10 @@ fn a_capture_in_the_page_ends_with_its_report() {
     assert_eq!(job["state"], "done", "{job}");
     let report = served.state()["reports"]["reports"][0].take();
     assert!(report["summary"]["connections"].as_u64() > Some(0), "{report}");
-    assert!(report["capture"].as_str().is_some_and(|name| name.starts_with("live-lo-")), "{report}");
+    let name = report["capture"].as_str().expect("a name");
+    assert!(name.starts_with("live-lo-"), "{report}");
+    let metadata = served.desk.path().join(name).metadata().expect("a file");
+    assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
 }
 
 #[test]

@@ -1,5 +1,10 @@
 //! The file of reports, and the command line.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+use std::process::Command;
+
 use rusqlite::Connection;
 
 use super::{Served, serve};
@@ -24,7 +29,7 @@ fn files_that_are_not_ours_are_left_alone() {
     let text = desk.file("text.sqlite", &b"just some text ".repeat(100));
     refused(&desk, &["serve", "text.sqlite"], "is a file");
     refused(&desk, &["serve", "--store", "text.sqlite"], "no store of reports");
-    assert_eq!(std::fs::read(text).expect("a file"), b"just some text ".repeat(100));
+    assert_eq!(fs::read(text).expect("a file"), b"just some text ".repeat(100));
     refused(&desk, &["serve", "--store", "no/folder/reports.sqlite"], "cannot be kept in");
     refused(&desk, &["serve", "--store", "."], "cannot be kept in");
     refused(&desk, &["serve", "--store", "/dev/full"], "cannot be kept in");
@@ -90,4 +95,48 @@ fn a_store_elsewhere_leaves_the_folder_as_it_was() {
     served.report("a.pcap");
     assert_eq!(super::files(served.desk.path()), ["a.pcap"]);
     assert_eq!(super::files(elsewhere.path()), ["reports.sqlite"]);
+}
+
+fn mode_of(path: &Path) -> u32 {
+    path.metadata().expect("it is there").permissions().mode() & 0o777
+}
+
+/// What is in captures concerns their owner alone, also where an older version has made the folder.
+#[test]
+fn reports_are_their_owners_alone() {
+    let desk = Desk::new();
+    desk.file("a.pcap", &healthy());
+    let Some(served) = serve(desk, &[]) else { return };
+    served.report("a.pcap");
+    let (folder, store) =
+        (served.desk.path().join(".tcpwhy"), served.desk.path().join(".tcpwhy/reports.sqlite"));
+    assert_eq!((mode_of(&folder), mode_of(&store)), (0o700, 0o600));
+    let (_, desk) = served.end(rustix::process::Signal::INT);
+    fs::set_permissions(&folder, Permissions::from_mode(0o755)).expect("its own");
+    fs::set_permissions(&store, Permissions::from_mode(0o644)).expect("its own");
+    let served = serve(desk, &["--store", "elsewhere.sqlite"]).expect("the pages are there");
+    assert_eq!(mode_of(&served.desk.path().join("elsewhere.sqlite")), 0o600);
+    let (_, desk) = served.end(rustix::process::Signal::INT);
+    let served = serve(desk, &[]).expect("the pages are there");
+    assert_eq!((mode_of(&folder), mode_of(&store)), (0o700, 0o600));
+    assert_eq!(served.state()["reports"]["reports"].as_array().map(Vec::len), Some(1));
+}
+
+/// A link that lies where the store would be leads nowhere.
+#[test]
+fn a_store_is_not_made_where_a_link_leads() {
+    let (desk, outside) = (Desk::new(), Desk::new());
+    let target = outside.path().join("reports.sqlite");
+    let refused = |args: &[&str]| {
+        // It would serve for ever where it follows.
+        let mut command = Command::new("timeout");
+        command.current_dir(desk.path()).args(["5", env!("CARGO_BIN_EXE_tcpwhy"), "serve"]).args(args);
+        let ended = command.output().expect("timeout is there");
+        assert_eq!(ended.status.code(), Some(2), "{ended:?}");
+        assert!(!target.exists());
+    };
+    symlink(&target, desk.path().join("link.sqlite")).expect("a link");
+    refused(&["--store", "link.sqlite"]);
+    symlink(outside.path(), desk.path().join(".tcpwhy")).expect("a link");
+    refused(&[]);
 }

@@ -238,3 +238,33 @@ fn a_full_disk_is_said_and_leaves_nothing() {
     assert_eq!(served.ask("PUT", "/api/captures/b.pcap", &healthy()).status, 200);
     assert_eq!(served.captures(), ["b.pcap"]);
 }
+
+#[test]
+fn uploads_are_their_owners_alone_unless_others_are_named() {
+    for (args, mode) in [(&[][..], 0o600), (&["--mode", "0640"], 0o640)] {
+        let Some(served) = serve(Desk::new(), args) else { return };
+        assert_eq!(served.ask("PUT", "/api/captures/a.pcap", &healthy()).status, 200);
+        let metadata = std::fs::metadata(served.desk.path().join("a.pcap")).expect("a file");
+        assert_eq!(std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o777, mode);
+    }
+}
+
+/// What repaints a terminal, and what makes `exe.pcap` of `pcap.exe` for who reads it, is not kept.
+#[test]
+fn names_lose_what_cannot_be_seen_in_them() {
+    let Some(served) = serve(Desk::new(), &[]) else { return };
+    for (sent, kept) in [
+        ("a%1b%5b2Jb%0a.pcap", "a[2Jb.pcap"),
+        ("c%e2%80%aepacp.pcap", "cpacp.pcap"),
+        ("%e2%81%a6d%e2%81%a9%c2%9b.pcap", "d.pcap"),
+        ("na%c3%afve.pcap", "na\u{ef}ve.pcap"),
+    ] {
+        let answer = served.ask("PUT", &format!("/api/captures/{sent}"), &healthy());
+        assert_eq!((answer.status, answer.json()["name"].as_str()), (200, Some(kept)), "{sent}: {answer:?}");
+    }
+    // Nor does a name that is none without them become a hidden file.
+    for sent in ["%e2%80%ae", "%07.hidden.pcap", "%1b%1b.."] {
+        assert_eq!(served.ask("PUT", &format!("/api/captures/{sent}"), &healthy()).status, 400, "{sent}");
+    }
+    has_only(&served, &["a[2Jb.pcap", "cpacp.pcap", "d.pcap", "na\u{ef}ve.pcap"]);
+}
