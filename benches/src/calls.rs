@@ -127,7 +127,7 @@ fn measure(deed: Deed, watch: Watch) -> Result<Option<f64>> {
     command.args(["do", name.as_str(), &calls.to_string()]);
     let mut recorder = Recorder::new()?;
     if matches!(watch, Watch::Recorder | Watch::RecorderWithStacks) {
-        recorder.watch(&mut command, watch == Watch::RecorderWithStacks, None);
+        recorder.watch(&mut command, watch == Watch::RecorderWithStacks, None)?;
     }
     let output = match command.output() {
         Err(error) if error.kind() == ErrorKind::NotFound && watch == Watch::Strace => return Ok(None),
