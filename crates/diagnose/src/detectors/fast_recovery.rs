@@ -113,12 +113,14 @@ fn finding(
         worst_ms: ms(worst(tally).min(cost)),
         confidence: confidence(tally, loss),
         summary: summary(subject, end, tally, loss) + &told_of_window(later) + &told_elsewhere(elsewhere),
-        evidence: subject.evidence(tally, |_| {
-            [
-                "sent again: a segment was lost".to_owned(),
-                "everything outstanding is ACKed".to_owned(),
-                String::new(),
-            ]
+        evidence: subject.evidence(tally, |case| {
+            let [first, last, _] = case.packets;
+            let (begun, over) = if first == last {
+                ("sent again: a segment was lost; that all of it arrived is not in the capture", "")
+            } else {
+                ("sent again: a segment was lost", "everything outstanding is ACKed")
+            };
+            [begun.to_owned(), over.to_owned(), String::new()]
         }),
         fixes: fixes(subject, end),
     }
@@ -218,6 +220,27 @@ mod tests {
         text.extend((0..10).map(|index| segment(20_000 + 10 * index, index)));
         text.extend((1..10).map(|index| ack(40_000 + 10 * index, 1, "")));
         text + &segment(40_100, 0) + &ack(60_100, 14_601, last_options)
+    }
+
+    #[test]
+    fn a_repair_that_the_capture_does_not_see_through_is_not_called_complete() {
+        let notes = |is_complete: bool| {
+            let mut talk = Bulk::with_sack(20_000);
+            (0..10).for_each(|index| talk.segment(30_000 + 10 * index, index));
+            (2..10).for_each(|index| talk.sack(50_000 + 10 * index, 0, (1, index)));
+            talk.segment(50_100, 0);
+            if is_complete {
+                talk.ack(70_100, 10);
+            } else {
+                talk.sack(70_100, 0, (1, 10));
+            }
+            let found = findings("fast-recovery", &talk.text());
+            let [found] = &found[..] else { panic!("{found:?}") };
+            found.evidence.iter().map(|one| one.note.clone()).collect::<Vec<_>>()
+        };
+        let is_told = |notes: Vec<String>| notes.iter().any(|note| note.contains("everything outstanding"));
+        assert!(is_told(notes(true)));
+        assert!(!is_told(notes(false)));
     }
 
     /// A flight of 10 segments each round trip of 20 ms, then one of 20, whose first is lost and sent again; then flights of

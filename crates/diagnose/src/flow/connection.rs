@@ -138,6 +138,10 @@ impl Connection {
         // An ACK that is missing leaves no hole.
         let has_hole = tcp.payload_len == 0 || sequence::unwrap(tcp.seq, half.next) > half.next;
         half.idents.take(packet.ip_id, single, time - half.sent_at, has_hole);
+        let is_syn_ack = tcp.flags.has(TcpFlags::SYN) && tcp.flags.has(TcpFlags::ACK);
+        if is_syn_ack && packet.ip_id.is_some_and(|id| id != 0) {
+            half.idents.distrust();
+        }
         self.handle(packet.number, time, tcp, from, facts);
     }
 

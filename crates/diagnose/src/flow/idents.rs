@@ -77,6 +77,13 @@ impl Idents {
         self.next = id.wrapping_add(1);
     }
 
+    /// The sender's SYN-ACK had a number: Linux gives it none (`ip_build_and_send_pkt`), so this is another system, whose
+    /// numbers most likely count for the whole host.
+    #[cold]
+    pub(crate) fn distrust(&mut self) {
+        self.gaps = MOST_DOUBLINGS;
+    }
+
     /// Whether the last packet had this number, and no other had.
     pub(crate) fn is_last(&self, id: u16) -> bool {
         id == self.last() && self.are_told_apart(id)
@@ -127,6 +134,19 @@ mod tests {
         });
         // A counter of the connection's own, of which two packets are lost in fifty.
         assert_eq!(missing((0..50).filter(|number| ![20, 40].contains(number))), 2);
+    }
+
+    #[test]
+    fn numbers_of_a_host_that_numbers_its_syn_ack_are_hardly_believed() {
+        let missing_with = |is_distrusted: bool| {
+            let mut idents = Idents::default();
+            if is_distrusted {
+                idents.distrust();
+            }
+            [10, 11, 12, 13, 14, 15, 17].into_iter().for_each(|id| idents.take(Some(id), true, 0, false));
+            idents.missing
+        };
+        assert_eq!([missing_with(false), missing_with(true)], [1, 0]);
     }
 
     #[test]

@@ -281,7 +281,7 @@ impl Connection {
         let by_timer = repair.quiet_since != NEVER;
         let was_probe = by_timer && (repair.was_needless || (!prompt && half.had_no_room()));
         if !was_probe {
-            self.publish_repair(end, number, now, facts);
+            self.publish_repair(end, number, (now, now), facts);
         } else if repair.was_needless && is_copys {
             // The copy drew this ACK: the original's had been lost, and only the timer could tell.
             self.publish_silence(end, facts);
@@ -317,8 +317,9 @@ impl Connection {
         }
     }
 
-    /// Books a repair: a timer's silence, if there was one, and the time until all was ACKed.
-    fn publish_repair(&mut self, end: End, number: u64, now: i64, facts: &mut impl Facts) {
+    /// Books a repair: a timer's silence, if there was one, and the time until all was ACKed, or the capture ended: up to
+    /// `known` it surely lasted.
+    fn publish_repair(&mut self, end: End, number: u64, (now, known): (i64, i64), facts: &mut impl Facts) {
         self.publish_silence(end, facts);
         let Some(repair) = self.halves[end].repair() else { return };
         let packets = [repair.recover_number, number, number];
@@ -337,7 +338,7 @@ impl Connection {
         // The journey of what was sent again, and of its ACK, would have been made anyhow, as far as it had not been made before
         // the silence, which begins with the last ACK.
         let journey = self.base_round_trip().unwrap_or(0) - travelled;
-        let rest = now - journey.max(0);
+        let rest = known - journey.max(0);
         if is_timed && rest > from + RELEASE_TOLERANCE {
             let cause = if is_tail { Cause::TailRepair } else { Cause::TimerRepair };
             facts.take(Fact::Wait(Wait::new(cause, end, (from, rest), packets)));
@@ -401,10 +402,12 @@ impl Connection {
         if !self.halves[end].is_repairing() {
             return;
         }
+        let base = self.base_round_trip().unwrap_or(0);
         if let Some(trouble) = self.halves[end].trouble.as_deref_mut() {
             trouble.tail = None;
-            let number = trouble.repaired_number;
-            self.publish_repair(end, number, now, facts);
+            // Nothing more is seen of it, and how long it took beyond a round trip nobody knows.
+            let (number, known) = (trouble.recover_number, now.min(trouble.repaired_at + base));
+            self.publish_repair(end, number, (now, known), facts);
         }
     }
 

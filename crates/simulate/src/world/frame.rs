@@ -24,11 +24,18 @@ pub fn packet(number: u64, seen: &Seen) -> Packet {
         number,
         time: i64::try_from(seen.time).unwrap_or(i64::MAX),
         frame_len: seen.segment.packet_len() as u32,
-        ip_id: Some(seen.number as u16),
+        ip_id: Some(identification(seen)),
         source: socket(source),
         destination: socket(destination),
         transport: Transport::Tcp(seen.segment.tcp),
     }
+}
+
+/// Its sender's packets counted, modulo 2^16; a SYN-ACK has none (Linux `ip_build_and_send_pkt`).
+fn identification(seen: &Seen) -> u16 {
+    let flags = seen.segment.tcp.flags;
+    let is_syn_ack = flags.has(TcpFlags::SYN) && flags.has(TcpFlags::ACK);
+    if is_syn_ack { 0 } else { seen.number as u16 }
 }
 
 fn ends(from: Side) -> (([u8; 4], u16), ([u8; 4], u16)) {
@@ -43,7 +50,7 @@ fn ends(from: Side) -> (([u8; 4], u16), ([u8; 4], u16)) {
 pub fn frame(seen: &Seen) -> Vec<u8> {
     let (source, destination) = ends(seen.from);
     // No endpoint sends more options than fit, or as long a segment.
-    ipv4_packet(&seen.segment, source, destination, seen.number as u16).unwrap_or_default()
+    ipv4_packet(&seen.segment, source, destination, identification(seen)).unwrap_or_default()
 }
 
 /// The IPv4 packet that carries `segment` from one address and port to another, with right checksums; its payload is
