@@ -63,8 +63,8 @@ const rows = rowsOf(
 const ids = (found: typeof rows) => found.map((row) => row.connection.id);
 const find = (text: string) => ids(filtered(rows, { ...NO_FILTER, text }));
 
-it("gives each connection its findings, the worst first, the program's before TCP's", () => {
-  expect(rows.map((row) => row.findings.map((placed) => placed.index))).toEqual([[1], [3, 2, 4], [], [5]]);
+it("gives each connection its findings, the worst first, equal costs in the report's order", () => {
+  expect(rows.map((row) => row.findings.map((placed) => placed.index))).toEqual([[1], [2, 3, 4], [], [5]]);
   expect(rows[1]?.lost).toBe(30);
 });
 
