@@ -40,6 +40,9 @@ fn is_mark(c: char) -> bool {
 /// Characters that act (control codes, direction overrides) or are there and not seen (zero-width, fillers,
 /// variation selectors, tags, line separators, annotations, noncharacters).
 pub fn is_hidden(c: char) -> bool {
+    if matches!(c, ' '..='~') {
+        return false;
+    }
     c.is_control()
         || matches!(c,
             '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'

@@ -164,7 +164,7 @@ impl Pending {
         }
         let (_, _, own) = unquote(raw, self.quotes);
         let looks_wrapped = self.looks_wrapped(body, *widest_wrap);
-        let fits = |joined: &String| match extent(joined) {
+        let fits = |extent: (Extent, bool)| match extent {
             (Extent::None, _) => false,
             (Extent::Partial, _) => before == Extent::Partial || looks_wrapped,
             (Extent::Whole(end), open) => {
@@ -172,15 +172,25 @@ impl Pending {
                 is_longer && (!open || looks_wrapped || before == Extent::Partial)
             }
         };
-        let by_blank = [own, body].map(|part| format!("{} {part}", self.text));
+        let mut joins = vec![(" ", own)];
+        if own != body {
+            joins.push((" ", body));
+        }
         // A terminal's edge cuts words as well.
-        let by_nothing = looks_wrapped.then(|| format!("{}{own}", self.text));
-        let Some(joined) = by_blank.into_iter().chain(by_nothing).find(fits) else { return false };
+        if looks_wrapped {
+            joins.push(("", own));
+        }
+        let joined = joins.into_iter().find_map(|(by, part)| {
+            let joined = [&self.text, by, part].concat();
+            let found = extent(&joined);
+            fits(found).then_some((joined, found.0))
+        });
+        let Some((joined, extent)) = joined else { return false };
         match before {
             Extent::Whole(_) => self.whole = Some(self.text.len()),
             _ => *widest_wrap = self.width.max(*widest_wrap),
         }
-        self.extent = Some(extent(&joined).0);
+        self.extent = Some(extent);
         self.text = joined;
         self.joins += 1;
         self.width = raw.chars().count();

@@ -42,7 +42,11 @@ impl<'a> Cursor<'a> {
     /// The next bytes without the blanks before them.
     pub(super) fn skip_blanks(&mut self) -> &'a str {
         let rest = self.rest();
-        let trimmed = rest.trim_start();
+        let trimmed = match rest.as_bytes() {
+            [b'!'..=b'~', ..] => rest,
+            [b' ', b'!'..=b'~', ..] => &rest[1..],
+            _ => rest.trim_start(),
+        };
         self.at += rest.len() - trimmed.len();
         trimmed
     }
@@ -74,7 +78,11 @@ impl<'a> Cursor<'a> {
         if rest.is_empty() {
             return Err(Stop::More);
         }
-        let length = rest.find(char::is_whitespace).unwrap_or(rest.len());
+        let plain = rest.bytes().take_while(|byte| matches!(byte, b'!'..=b'~')).count();
+        let length = match rest.as_bytes().get(plain) {
+            None | Some(b' ') => plain,
+            _ => rest[plain..].find(char::is_whitespace).map_or(rest.len(), |more| plain + more),
+        };
         self.at += length;
         Ok(&rest[..length])
     }
@@ -85,7 +93,7 @@ impl<'a> Cursor<'a> {
         if rest.is_empty() {
             return Err(Stop::More);
         }
-        let length = rest.find(|digit: char| !digit.is_ascii_digit()).unwrap_or(rest.len());
+        let length = rest.bytes().take_while(u8::is_ascii_digit).count();
         if rest[length..].starts_with(char::is_alphabetic) {
             return Err(Stop::No);
         }

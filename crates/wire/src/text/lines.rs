@@ -2,6 +2,8 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 
+use memchr::memchr;
+
 /// Longest line that is kept, in bytes. tcpdump's longest are some 500; whole paragraphs of a web page on
 /// one line reach a few thousand. The rest of a longer line is skipped.
 pub(crate) const MAX_LINE: usize = 16 * 1024;
@@ -27,7 +29,13 @@ impl<R: Read> Lines<R> {
             return Ok(None);
         }
         self.count += 1;
-        Ok(Some(clean(&String::from_utf8_lossy(&self.buffer))))
+        // Nearly every line is like that.
+        let is_plain = |byte: &u8| matches!(byte, b'\t' | b' '..=b'~') && *byte != b'&';
+        let is_clean = self.buffer.iter().fold(true, |all, byte| all & is_plain(byte));
+        Ok(Some(match str::from_utf8(&self.buffer) {
+            Ok(text) if is_clean => text.to_owned(),
+            _ => clean(&String::from_utf8_lossy(&self.buffer)),
+        }))
     }
 
     /// Reads up to a line feed and keeps the line's first [`MAX_LINE`] bytes. False at the end of the text.
@@ -43,7 +51,7 @@ impl<R: Read> Lines<R> {
                 return Ok(has_read);
             }
             has_read = true;
-            let end = available.iter().position(|&byte| byte == b'\n');
+            let end = memchr(b'\n', available);
             let part = &available[..end.unwrap_or(available.len())];
             let room = MAX_LINE - self.buffer.len();
             self.buffer.extend_from_slice(&part[..part.len().min(room)]);

@@ -1,5 +1,7 @@
 //! One packet as tcpdump printed it, all its lines joined by blanks.
 
+use memchr::memmem;
+
 use super::cursor::{Cursor, Parsed, Stop};
 use super::host::Host;
 use super::stamp::{self, Stamp};
@@ -148,9 +150,10 @@ fn ends<'a>(cursor: &mut Cursor<'a>) -> Parsed<Option<Ends<'a>>> {
             break;
         }
         is_certain |= word == ">" && is_link_address(previous);
-        is_certain |= PREFIX_WORDS.contains(&word.trim_end_matches([',', ':']))
-            || OLD_ETHERTYPES.contains(&word) && is_link_address(previous);
-        if NOT_IP.contains(&word.trim_end_matches([',', ':'])) && (words == 0 || is_certain) {
+        let bare = word.trim_end_matches([',', ':']);
+        is_certain |=
+            PREFIX_WORDS.contains(&bare) || OLD_ETHERTYPES.contains(&word) && is_link_address(previous);
+        if (words == 0 || is_certain) && NOT_IP.contains(&bare) {
             return Ok(None);
         }
         (previous, prefix_end, words) = (word, before.position(), words + 1);
@@ -189,7 +192,7 @@ fn destination<'a>(cursor: &mut Cursor<'a>) -> Parsed<Host<'a>> {
 
 /// Takes `length 74:` of the link layer, and `id 4711,` and `length 60)` of the IP header.
 fn lengths(prefix: &str, source: &Host) -> Lengths {
-    let header = prefix.find("(tos");
+    let header = memmem::find(prefix.as_bytes(), b"(tos");
     let link = &prefix[..header.unwrap_or(prefix.len())];
     let is_v6 = source.address.is_some_and(|address| address.is_ipv6()) || prefix.contains("IP6");
     let frame = number_after(link, "length ").or_else(|| number_after(link, "ip "));
@@ -202,8 +205,8 @@ fn lengths(prefix: &str, source: &Host) -> Lengths {
 
 /// The number behind the first `label`, if something else than a blank ends it.
 pub(super) fn number_after(text: &str, label: &str) -> Option<u32> {
-    let (_, after) = text.split_once(label)?;
-    let digits = after.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(after.len());
+    let after = &text[memmem::find(text.as_bytes(), label.as_bytes())? + label.len()..];
+    let digits = after.bytes().take_while(u8::is_ascii_digit).count();
     after[..digits].parse().ok()
 }
 

@@ -33,11 +33,16 @@ pub(super) struct Stamp {
 pub(super) fn take(cursor: &mut Cursor) -> Option<Stamp> {
     let mut ahead = *cursor;
     let first = ahead.word().ok()?;
-    let stamp = if let Some(days) = date(first) {
+    // Most words of a text are no time: a look at the bytes tells.
+    let begins = first.bytes().next()?;
+    if !begins.is_ascii_digit() && begins != b'-' {
+        return None;
+    }
+    let stamp = if first.bytes().any(|byte| byte == b':') {
+        Stamp { origin: Origin::Midnight, nanos: clock(first)? }
+    } else if let Some(days) = date(first) {
         let time = clock(ahead.word().ok()?)?;
         Stamp { origin: Origin::Epoch, nanos: days.checked_mul(DAY)?.checked_add(time)? }
-    } else if let Some(nanos) = clock(first) {
-        Stamp { origin: Origin::Midnight, nanos }
     } else if let Some(nanos) = seconds(first) {
         let origin = if nanos >= FIRST_EPOCH * SECOND { Origin::Epoch } else { Origin::Start };
         Stamp { origin, nanos }
