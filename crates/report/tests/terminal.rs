@@ -5,7 +5,7 @@ mod samples;
 use std::io::{self, Write};
 
 use samples::{Crowd, Sample, connection, finding};
-use tcpwhy_diagnose::report::{Blamed, Finding, Line, Ms, Severity, Source};
+use tcpwhy_diagnose::report::{Blamed, Connection, Finding, Line, Ms, PerDirection, Severity, Source};
 use tcpwhy_report::plain::plain;
 use tcpwhy_report::terminal::{self, Options};
 use unicode_width::UnicodeWidthStr;
@@ -33,9 +33,19 @@ fn uncoloured(text: &str) -> String {
     parts.fold(first, |done, part| done + part.split_once('m').expect("only SGR sequences").1)
 }
 
+/// SYNs to a host that never answers.
+fn unanswered() -> Sample {
+    let syn = |id: u64| Connection {
+        packets: PerDirection { to_server: 1, to_client: 0 },
+        bytes: PerDirection { to_server: 0, to_client: 0 },
+        ..connection(id, &format!("a.{}", 1024 + id), "b.80", &[])
+    };
+    Sample::new("SYNs", "pcap", (0..20).map(syn).collect(), vec![])
+}
+
 #[test]
 fn the_verdict_is_a_sentence_for_three_in_the_morning() {
-    let cases: [(Sample, &str); 10] = [
+    let cases: [(Sample, &str); 11] = [
         (
             samples::nagle(),
             "✖ The server nestor.4566 makes this connection wait 1.90 s of 3.00 s (63 %). Updates of 12 bytes \
@@ -59,6 +69,7 @@ fn the_verdict_is_a_sentence_for_three_in_the_morning() {
         ),
         (samples::clean_udp(), "✔ Nothing is wrong. The server sends 10.0/s, one every 100 ms, evenly."),
         (samples::too_little(), "? Too little to judge: 4 packets, no handshake, no stall."),
+        (unanswered(), "? Too little to judge: 20 packets, and none of TCP was answered."),
         (Sample::new("x", "pcap", vec![], vec![]), "? There is no TCP or UDP traffic in this capture."),
         (
             samples::requests(),

@@ -49,6 +49,8 @@ pub(super) struct Survey {
     pub(super) packets: u64,
     pub(super) has_tcp: bool,
     pub(super) has_handshake: bool,
+    /// Some TCP connection has packets of both ends.
+    pub(super) has_dialogue: bool,
     /// The worst connections, worst first.
     pub(super) shown: Vec<Entry>,
     pub(super) rest: Rest,
@@ -83,6 +85,7 @@ impl Survey {
             packets: 0,
             has_tcp: false,
             has_handshake: false,
+            has_dialogue: false,
             shown: Vec::new(),
             rest: Rest::default(),
             rules: Vec::new(),
@@ -131,7 +134,9 @@ impl Survey {
         let connection = &entry.connection;
         self.connections += 1;
         self.packets += connection.packets.to_server + connection.packets.to_client;
-        self.has_tcp |= connection.protocol == Protocol::Tcp;
+        let is_tcp = connection.protocol == Protocol::Tcp;
+        self.has_tcp |= is_tcp;
+        self.has_dialogue |= is_tcp && connection.packets.to_server.min(connection.packets.to_client) > 0;
         self.has_handshake |= connection.ledger_ms.get(Line::Handshake) > 0.0;
         for finding in &entry.findings {
             let waiting = connection.ledger_ms.total() - connection.ledger_ms.get(Line::Idle);

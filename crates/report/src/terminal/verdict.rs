@@ -362,6 +362,11 @@ fn quiet_verdict(survey: &Survey) -> Verdict {
         let about = Some((lack.rule, lack.worst.connection, true));
         return Verdict { sign: Sign::Unclear, head, detail: sentence(&plain(&lack.worst.summary)), about };
     }
+    if survey.has_tcp && !survey.has_dialogue {
+        let packets = number::plural(survey.packets, "packet");
+        let head = format!("Too little to judge: {packets}, and none of TCP was answered.");
+        return Verdict::plain(Sign::Unclear, head);
+    }
     Verdict { detail: calm(survey), ..Verdict::plain(Sign::Good, "Nothing is wrong.".to_owned()) }
 }
 
