@@ -68,6 +68,23 @@ fn connections_of_one_exchange_are_played_together() {
     assert!(ran.stdout.contains("One connection for all requests would have saved 581 ms"), "{}", ran.stdout);
 }
 
+/// In a pause of 31 years timers expire more often than anybody wants to wait for.
+#[test]
+fn a_question_has_a_budget() {
+    let capture = "\
+2001-09-09 01:46:40.000000 IP 10.0.0.1.4000 > 10.0.0.2.80: Flags [S], seq 100, win 65535, options [mss 1460], length 0
+2001-09-09 01:46:40.010000 IP 10.0.0.2.80 > 10.0.0.1.4000: Flags [S.], seq 500, ack 101, win 65535, options [mss 1460], length 0
+2001-09-09 01:46:40.011000 IP 10.0.0.1.4000 > 10.0.0.2.80: Flags [.], ack 1, win 65535, length 0
+2032-09-09 01:46:40.000000 IP 10.0.0.1.4000 > 10.0.0.2.80: Flags [P.], seq 1:51, ack 1, win 65535, length 50
+";
+    let desk = Desk::new();
+    desk.file("years.txt", capture.as_bytes());
+    let ran = desk.run(&["whatif", "years.txt"]);
+    assert_eq!(ran.status, Some(0));
+    let text = ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("its replays took more work than they may"), "{text}");
+}
+
 #[test]
 fn what_cannot_be_asked_is_explained() {
     let desk = Desk::new();

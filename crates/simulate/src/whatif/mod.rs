@@ -76,7 +76,7 @@ impl fmt::Display for Unfit {
             Self::ClosedWindow => write!(f, "a program stopped reading, and no replay knows when it goes on"),
             Self::NoData => write!(f, "it carried no data"),
             Self::Endless => write!(f, "its replay did not come to an end"),
-            Self::TooMuchWork => write!(f, "its replays take too long"),
+            Self::TooMuchWork => write!(f, "its replays took more work than they may"),
         }
     }
 }
