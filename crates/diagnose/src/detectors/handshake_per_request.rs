@@ -25,9 +25,9 @@ rule! {
     /// socket. A connection could have been saved if an earlier one of its group had its answer by then and was
     /// not needed by another in the meantime; what runs in parallel is not counted. Reported for the three
     /// groups that could save most, from three such connections on, where these handshakes are at least 10 % of
-    /// the group's time from SYN to the end of the answer. If the capture has a single such connection, it is reported with low confidence from
-    /// 1 ms and 15 % of its life (first packet to last) on: nobody can tell whether the client does this each
-    /// time. With TLS a connection has more than one
+    /// the group's time from SYN to the end of the answer. If the capture has a single such connection, it is a note with low
+    /// confidence, from 1 ms and 15 % of its life (first packet to last) on: nobody can tell whether the client does this
+    /// each time. With TLS a connection has more than one
     /// exchange, and this rule does not see it.
     ///
     /// ## What to do
@@ -155,7 +155,7 @@ fn single(subject: &Subject<'_>) -> Option<Finding> {
         && handshake.saturating_mul(100) >= subject.waiting().saturating_mul(SINGLE_PERCENT);
     is_costly.then(|| Finding {
         rule: HANDSHAKE_PER_REQUEST.name,
-        severity: HANDSHAKE_PER_REQUEST.severity,
+        severity: Severity::Note,
         connection: Some(subject.id),
         blame: subject.blame(subject.client()),
         count: 1,
@@ -202,7 +202,7 @@ fn fixes() -> Vec<Fix> {
 #[cfg(test)]
 mod tests {
     use super::super::testing::{Talk, findings};
-    use crate::report::Blamed;
+    use crate::report::{Blamed, Severity};
 
     const MS: u64 = 1_000;
 
@@ -251,7 +251,7 @@ mod tests {
         call(&mut talk, 0, 40_000, true);
         let found = findings("handshake-per-request", &talk.text());
         let [found] = &found[..] else { panic!("{found:?}") };
-        assert_eq!((found.connection, found.count), (Some(0), 1));
+        assert_eq!((found.connection, found.count, found.severity), (Some(0), 1, Severity::Note));
         assert!(found.confidence < 0.5);
         // 10.01 of 22.12 ms.
         assert!(
