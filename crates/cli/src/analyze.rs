@@ -20,6 +20,8 @@ use crate::fail_on::FailOn;
 use crate::filter::Filter;
 use crate::hops::Gathering;
 use crate::html::{self, Page};
+use crate::link::quantity;
+use crate::memory;
 use crate::narrowed::{Named, Narrowed};
 use crate::nothing::{Had, can_judge};
 use crate::parts::Parts;
@@ -89,6 +91,14 @@ pub(crate) struct Args {
     #[arg(long, hide_short_help = true)]
     separate: bool,
 
+    /// Memory that the connections may take: 500MB, 4GB
+    ///
+    /// By default half of what the machine has, or the cgroup or ulimit where that is less. A connection takes about a
+    /// kilobyte. When it is used up, half of the connections are closed early: those that lost little and had been quiet for
+    /// longest. Their time stays in the sums, and a note says how many they were.
+    #[arg(long, value_name = "SIZE", hide_short_help = true, value_parser = quantity::memory)]
+    memory: Option<u64>,
+
     #[command(flatten)]
     html: html::Args,
 
@@ -99,6 +109,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     let stop = Stop::on_ctrl_c();
+    args.memory.into_iter().for_each(memory::set);
     let options = Options {
         width: output::columns(),
         color: output::colored(args.color),

@@ -17,6 +17,7 @@ use crate::calls::{self, Recorded};
 use crate::complaint;
 use crate::filter::Filter;
 use crate::input::Input;
+use crate::memory;
 use crate::parts::{Parts, joined};
 use crate::programs::Programs;
 use crate::progress::Progress;
@@ -316,7 +317,7 @@ impl<'a> Gathering<'a> {
         let before = run.captures.replace(run.captures.get() + 1);
         Self {
             run,
-            analyzer: Analyzer::recording_parts((run.wanted.recorded)(before)),
+            analyzer: Analyzer::recording_parts((run.wanted.recorded)(before)).within(memory::budget()),
             batch: Vec::with_capacity(Analyzer::BATCH),
             calls: calls::Gathering::new(),
             writes: Writes::default(),

@@ -22,6 +22,7 @@ mod lab;
 mod link;
 mod live;
 mod man;
+mod memory;
 mod narrowed;
 mod nothing;
 mod output;

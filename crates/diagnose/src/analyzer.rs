@@ -63,8 +63,16 @@ pub(crate) struct About {
     pub(crate) steps: ClockSteps,
     /// Frames that it has twice.
     pub(crate) copies: Copies,
-    /// What connections had booked that are not in the table any more.
-    pub(crate) forgotten: LedgerMs,
+    /// Connections that are not in the table any more.
+    pub(crate) forgotten: Forgotten,
+}
+
+/// Connections that were forgotten to bound the memory.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Forgotten {
+    pub(crate) count: u64,
+    /// What they had booked.
+    pub(crate) ledger: LedgerMs,
 }
 
 /// Takes one capture's packets in order, in one pass.
@@ -78,12 +86,50 @@ pub struct Analyzer {
     steps: ClockSteps,
     /// Frames that the capture has twice.
     copies: Copies,
-    /// What connections that were forgotten had booked.
-    forgotten: LedgerMs,
+    forgotten: Forgotten,
+    memory: Memory,
     /// Connections that are recorded, by number.
     asked: BTreeMap<u64, Wanted>,
     /// Of those that have begun, by number.
-    series: BTreeMap<u32, Collector>,
+    series: BTreeMap<u64, Collector>,
+}
+
+/// The bound of the memory that connections take, and what they take.
+///
+/// A look visits every connection. As long as the next one need not come sooner than in as many packets, looks are enough;
+/// after that each packet is asked what it adds.
+#[derive(Clone, Copy, Debug)]
+struct Memory {
+    /// Bytes.
+    most: usize,
+    /// Packets to come before the next look.
+    left: usize,
+    /// Bytes in use, where each packet is asked.
+    used: Option<usize>,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self { most: usize::MAX, left: usize::MAX, used: None }
+    }
+}
+
+impl Memory {
+    /// A packet adds fewer bytes than this: a record, and all of fixed size that can hang on one. What grows with each
+    /// packet grows slower.
+    const PACKET: usize = 4 << 10;
+
+    /// Takes note that so many connections have these bytes in use.
+    fn looked(&mut self, connections: usize, bytes: usize) {
+        self.left = self.most.saturating_sub(bytes) / Self::PACKET;
+        self.used = (self.left < connections).then_some(bytes);
+    }
+
+    /// Whether it is time to look: every connection has to be visited, or there are too many.
+    fn is_due(&mut self, packets: usize) -> bool {
+        self.left = self.left.saturating_sub(packets);
+        self.used.map_or(self.left == 0, |used| used > self.most)
+    }
 }
 
 impl Analyzer {
@@ -109,9 +155,20 @@ impl Analyzer {
         Self { asked, ..Self::default() }
     }
 
+    /// The same within so many bytes: when its connections take more, half of them are forgotten as
+    /// [`Analyzer::age_out`] does. The same packets within the same bytes make the same report.
+    #[must_use]
+    pub fn within(mut self, bytes: usize) -> Self {
+        self.memory = Memory { most: bytes, left: 0, used: None };
+        self
+    }
+
     /// Takes the next packets, in capture order. Batches of [`Analyzer::BATCH`] are fastest, any size works.
     pub fn push(&mut self, packets: &[Packet]) {
         for batch in packets.chunks(Self::BATCH) {
+            if self.memory.is_due(batch.len()) {
+                self.bound();
+            }
             let mut tags = [0_u32; Self::BATCH];
             let mut guesses = [None; Self::BATCH];
             for (tag, packet) in tags.iter_mut().zip(batch) {
@@ -149,9 +206,11 @@ impl Analyzer {
         let tag = self.table.tag(&key);
         let guess = self.table.probe(tag);
         if let Some(index) = self.table.find(&key, tag, guess) {
+            let before = self.weigh(index);
             let connection = &mut self.table.get_mut(index).connection;
             let at = near(connection.first, write.at);
             connection.note_write(from, &Write { at, ..*write });
+            self.weigh_again(index, before);
         }
     }
 
@@ -170,8 +229,10 @@ impl Analyzer {
         if self.copies.leave_out(packet, time, index, connection, from) {
             return superseded;
         }
+        let before = self.weigh(index);
+        let number = self.table.number(index);
         let Record { connection, ledger } = self.table.get_mut(index);
-        let series = if self.series.is_empty() { None } else { self.series.get_mut(&index) };
+        let series = if self.series.is_empty() { None } else { self.series.get_mut(&u64::from(number)) };
         let series = series.map(|series| (Before::of(connection, from), series));
         match &packet.transport {
             Transport::Tcp(tcp) => {
@@ -187,7 +248,22 @@ impl Analyzer {
                 }
             }
         }
+        self.weigh_again(index, before);
         superseded
+    }
+
+    /// Bytes that hang on a record before it takes what comes next, where that counts.
+    #[inline]
+    fn weigh(&self, index: u32) -> usize {
+        self.memory.used.map_or(0, |_| self.table.get(index).heap())
+    }
+
+    /// Counts what has been added to them.
+    #[inline]
+    fn weigh_again(&mut self, index: u32, before: usize) {
+        if let Some(used) = &mut self.memory.used {
+            *used = (*used + self.table.get(index).heap()).saturating_sub(before);
+        }
     }
 
     /// When the connection begins whose first packet this is, ns.
@@ -197,9 +273,11 @@ impl Analyzer {
 
     fn insert(&mut self, key: Key, tag: u32, time: i64) -> Option<u32> {
         let index = self.table.insert(key, tag, time)?;
-        if let Some(wanted) = self.asked.get(&u64::from(index)) {
+        self.memory.used.iter_mut().for_each(|used| *used += Table::BYTES_EACH);
+        let number = u64::from(self.table.number(index));
+        if let Some(wanted) = self.asked.get(&number) {
             self.table.get_mut(index).ledger.record(wanted.most);
-            self.series.insert(index, Collector::new(wanted));
+            self.series.insert(number, Collector::new(wanted));
         }
         Some(index)
     }
@@ -229,41 +307,65 @@ impl Analyzer {
         self.len() == 0
     }
 
+    /// How many connections were forgotten to bound the memory.
+    pub fn forgotten(&self) -> u64 {
+        self.forgotten.count
+    }
+
     /// Bounds the memory of an analysis that goes on for days: where more than `most` connections are kept, all are
-    /// forgotten but `most / 4` that lost the most time so far, and `most / 4` more that had a packet last. Returns how
-    /// many were forgotten. Those that are left are numbered anew, from 0 in order of appearance; the packets of a
-    /// forgotten one that still come make a new connection. The time that a forgotten one had booked stays in the capture's
-    /// sums. An analyser that records connections forgets none: their numbers were promised.
-    pub fn age_out(&mut self, most: usize) -> usize {
-        if self.len() <= most || !self.asked.is_empty() {
-            return 0;
+    /// forgotten but `most / 4` that lost the most time so far, and `most / 4` more that had a packet last. Those that are
+    /// left keep their numbers; the packets of a forgotten one that still come make a new connection. The time that a
+    /// forgotten one had booked stays in the capture's sums, and a note says how many there were.
+    pub fn age_out(&mut self, most: usize) {
+        if self.len() > most {
+            self.forget_all_but(most / 4);
         }
+    }
+
+    /// Looks what the connections take, and forgets half of them where that is too much.
+    #[cold]
+    fn bound(&mut self) {
+        let bytes = self.table.bytes();
+        self.memory.looked(self.len(), bytes);
+        if bytes > self.memory.most && self.len() > Self::BATCH {
+            self.forget_all_but(self.len() / 4);
+            self.memory.looked(self.len(), self.table.bytes());
+        }
+    }
+
+    /// Keeps `each` of the connections that lost the most, and of those that had a packet last.
+    fn forget_all_but(&mut self, each: usize) {
         let records = self.table.iter().map(|Record { connection, ledger }| {
             let lines = ledger.lines(connection);
             let lost = Line::ALL.iter().filter(|line| line.is_lost()).map(|line| lines[*line as usize]);
             (lost.sum::<i64>(), connection.last)
         });
-        let keep = worst_and_latest(&records.collect::<Vec<_>>(), most / 4);
+        let keep = worst_and_latest(&records.collect::<Vec<_>>(), each);
         for (record, _) in self.table.iter_mut().zip(&keep).filter(|(_, keep)| !**keep) {
             book_the_rest(record);
             let booked = in_ms(&record.ledger.lines(&record.connection));
-            self.forgotten.0.iter_mut().zip(booked.0).for_each(|(sum, line)| *sum += line);
+            self.forgotten.count += 1;
+            self.forgotten.ledger.0.iter_mut().zip(booked.0).for_each(|(sum, line)| *sum += line);
         }
         self.table.retain(&keep);
-        self.copies.renumber(&keep);
-        keep.iter().filter(|keep| !**keep).count()
+        self.copies.move_up(&keep);
+        self.series.retain(|number, _| self.table.index(*number).is_some());
     }
 
     /// Books what is still open and hands over the result. Of an analysis that goes on, `clone` tells the result so far.
     pub fn finish(mut self, info: CaptureInfo) -> Diagnosis {
         self.table.forget_index();
-        for (index, series) in &mut self.series {
-            series.end(&self.table.get(*index).connection);
+        for (number, series) in &mut self.series {
+            if let Some(index) = self.table.index(*number) {
+                series.end(&self.table.get(index).connection);
+            }
         }
         self.table.iter_mut().for_each(book_the_rest);
-        let finish =
-            |(index, series): (u32, Collector)| (index, series.finish(&self.table.get(index).connection));
-        let series = self.series.into_iter().map(finish).collect();
+        let finish = |(number, series): (u64, Collector)| {
+            let connection = &self.table.get(self.table.index(number)?).connection;
+            Some((number, series.finish(connection)))
+        };
+        let series = self.series.into_iter().filter_map(finish).collect();
         let about = About { steps: self.steps, copies: self.copies, forgotten: self.forgotten };
         Diagnosis::new(info, self.table, about, series)
     }
@@ -351,6 +453,54 @@ mod tests {
         let records = [(900, 1), (0, 2), (0, 9), (5, 3), (0, 8), (7, 4)];
         assert_eq!(super::worst_and_latest(&records, 2), [true, false, true, false, true, true]);
         assert_eq!(super::worst_and_latest(&records[1..3], 1), [false, true]);
+    }
+
+    /// What is left of 20,000 connections within so many bytes. Each has a segment every µs until it has so many; the number
+    /// of a connection is its source port.
+    fn bounded(bytes: usize, segments: u32) -> Analyzer {
+        let mut analyzer = Analyzer::recording([7, 19_999]).within(bytes);
+        for connection in 0..20_000_u16 {
+            let packet =
+                |nth| segment(i64::from(connection) * 1_000_000 + i64::from(nth) * 1_000, connection, nth);
+            for batch in (0..segments).map(packet).collect::<Vec<_>>().chunks(Analyzer::BATCH) {
+                analyzer.push(batch);
+            }
+            if connection % 64 == 0 {
+                // A batch may come before the next look.
+                let used = analyzer.table.bytes();
+                assert!(used <= bytes + Analyzer::BATCH * super::Memory::PACKET, "{used} of {bytes} bytes");
+            }
+        }
+        analyzer
+    }
+
+    #[test]
+    fn connections_take_no_more_memory_than_they_may() {
+        for segments in [1, 3, 70] {
+            let analyzer = bounded(4 << 20, segments);
+            let (kept, forgotten) = (analyzer.len() as u64, analyzer.forgotten());
+            assert!(kept > 500 && forgotten > 10_000, "{kept} are kept, {forgotten} forgotten");
+            assert_eq!(kept + forgotten, 20_000);
+        }
+        assert_eq!(bounded(1 << 30, 1).forgotten(), 0);
+    }
+
+    #[test]
+    fn connections_keep_their_numbers_when_others_are_forgotten() {
+        let diagnosis = bounded(4 << 20, 2).finish(CaptureInfo::default());
+        let connections: Vec<_> = diagnosis.connections().collect();
+        for connection in &connections {
+            assert!(connection.client.ends_with(&format!(":{}", connection.id)), "{connection:?}");
+            assert_eq!(diagnosis.subject(connection.id).map(|subject| subject.id), Some(connection.id));
+        }
+        assert_eq!(connections.last().map(|last| last.id), Some(19_999));
+        // What was to be recorded, is, if its connection is there.
+        assert!(diagnosis.subject(7).is_none() && diagnosis.series(7).is_none());
+        assert_eq!(diagnosis.series(19_999).map(|series| series.marks.len()), Some(2));
+        assert!(diagnosis.bookings(19_999).is_some());
+        let forgotten = 20_000 - connections.len();
+        let notes = diagnosis.capture().notes;
+        assert!(notes[0].starts_with(&format!("{forgotten} connections were forgotten")), "{notes:?}");
     }
 
     /// A million connections have to fit in 1 GiB with everything that hangs on them.

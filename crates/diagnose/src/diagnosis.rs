@@ -9,7 +9,6 @@ use crate::analyzer::{About, CaptureInfo, ClockSteps};
 use crate::detectors::{self, Subject};
 use crate::flow::beliefs::vantage;
 use crate::flow::connection::Connection as Flow;
-use crate::flow::copies::Copies;
 use crate::flow::half::Half;
 use crate::flow::series::Series;
 use crate::flow::table::{MOST, Record, Table};
@@ -26,7 +25,7 @@ pub struct Diagnosis {
     table: Table,
     about: About,
     /// The packets of those connections that were recorded.
-    series: BTreeMap<u32, Series>,
+    series: BTreeMap<u64, Series>,
     /// What the rules about the whole capture find: it takes a look at every connection, so it is done once.
     of_capture: OnceLock<Vec<Finding>>,
 }
@@ -37,7 +36,7 @@ const RHYTHM_MESSAGES: u64 = 8;
 const RHYTHM_EVENNESS: f64 = 0.5;
 
 impl Diagnosis {
-    pub(crate) fn new(info: CaptureInfo, table: Table, about: About, series: BTreeMap<u32, Series>) -> Self {
+    pub(crate) fn new(info: CaptureInfo, table: Table, about: About, series: BTreeMap<u64, Series>) -> Self {
         Self { info, table, about, series, of_capture: OnceLock::new() }
     }
 
@@ -55,7 +54,7 @@ impl Diagnosis {
     /// [`Connection::ledger_ms`]. `None` where there is no such connection, or where the analyser was not asked to
     /// record it ([`crate::Analyzer::recording`]).
     pub fn bookings(&self, connection: u64) -> Option<Bookings> {
-        let index = self.index(connection)?;
+        let index = self.table.index(connection)?;
         let Record { connection, ledger } = self.table.get(index);
         ledger.bookings(connection)
     }
@@ -63,12 +62,7 @@ impl Diagnosis {
     /// The packets of the connection of that number. `None` where there is no such connection, or where the analyser was
     /// not asked to record it ([`crate::Analyzer::recording`]).
     pub fn series(&self, connection: u64) -> Option<&Series> {
-        self.series.get(&self.index(connection)?)
-    }
-
-    /// Where the connection of that number is, if there is one.
-    fn index(&self, id: u64) -> Option<u32> {
-        u32::try_from(id).ok().filter(|index| (*index as usize) < self.len())
+        self.series.get(&connection)
     }
 
     pub(crate) fn info(&self) -> &CaptureInfo {
@@ -79,15 +73,21 @@ impl Diagnosis {
         self.about.steps
     }
 
-    /// The frames that the capture has twice.
-    pub(crate) fn copies(&self) -> &Copies {
-        &self.about.copies
+    /// The capture's first frame that it has twice: which packet, and when. Packet 0 where there is none.
+    pub(crate) fn first_copy(&self) -> (u64, i64) {
+        self.about.copies.first
+    }
+
+    /// Packets of the connection that were left out as copies of others.
+    pub(crate) fn copies_of(&self, id: u64) -> u64 {
+        self.table.index(id).map_or(0, |index| self.about.copies.of(index))
     }
 
     /// The connection that this one is nothing but a copy of, seen behind a translator of addresses.
     fn original_of(&self, id: u64, connection: &Flow) -> Option<u64> {
         let packets = connection.halves.iter().map(|half| u64::from(half.packets)).sum();
-        self.about.copies.original(id, packets)
+        let original = self.about.copies.original(self.table.index(id)?, packets)?;
+        Some(u64::from(self.table.number(original)))
     }
 
     /// Time of the capture's first frame, ns: where the report's times begin.
@@ -99,12 +99,12 @@ impl Diagnosis {
 
     /// Every connection with its number.
     pub(crate) fn flows(&self) -> impl Iterator<Item = (u64, &Flow)> {
-        self.table.iter().enumerate().map(|(id, record)| (id as u64, &record.connection))
+        self.table.numbered().map(|(id, record)| (id, &record.connection))
     }
 
     /// The connection of that number, as rules see it.
     pub(crate) fn subject(&self, id: u64) -> Option<Subject<'_>> {
-        let index = self.index(id)?;
+        let index = self.table.index(id)?;
         Some(Subject::new(id, self.table.get(index), &self.info.names, self.origin()))
     }
 
@@ -134,22 +134,26 @@ impl Diagnosis {
 
     pub(crate) fn subjects(&self) -> impl Iterator<Item = Subject<'_>> {
         let origin = self.origin();
-        self.table
-            .iter()
-            .enumerate()
-            .map(move |(id, record)| Subject::new(id as u64, record, &self.info.names, origin))
+        self.table.numbered().map(move |(id, record)| Subject::new(id, record, &self.info.names, origin))
     }
 }
 
 impl Source for Diagnosis {
     fn capture(&self) -> Capture {
-        let mut ledger = self.about.forgotten;
+        let mut ledger = self.about.forgotten.ledger;
         for Record { connection, ledger: booked } in self.table.iter() {
             for (sum, line) in ledger.0.iter_mut().zip(in_ms(&booked.lines(connection)).0) {
                 *sum += line;
             }
         }
         let mut notes = self.info.notes.clone();
+        if self.about.forgotten.count > 0 {
+            notes.push(format!(
+                "{} connections were forgotten to bound the memory: those that lost little and had been quiet for \
+                 longest. Their time is in the sums; no finding tells of them.",
+                self.about.forgotten.count
+            ));
+        }
         if self.table.left_out > 0 {
             let packets = self.table.left_out;
             notes.push(format!("{packets} packets of connections beyond the first {MOST} were left out"));
@@ -169,10 +173,9 @@ impl Source for Diagnosis {
 
     fn connections(&self) -> Box<dyn Iterator<Item = Connection> + '_> {
         let (names, origin) = (&self.info.names, self.origin());
-        let records = self.table.iter().enumerate();
-        Box::new(records.map(move |(id, record)| {
-            let subject = Subject::new(id as u64, record, names, origin).brief();
-            let mut connection = connection_report(id as u64, record, names, origin);
+        Box::new(self.table.numbered().map(move |(id, record)| {
+            let subject = Subject::new(id, record, names, origin).brief();
+            let mut connection = connection_report(id, record, names, origin);
             if connection.ledger_ms.lost() > 0.0 {
                 connection.small_waits =
                     detectors::shares::small_waits(&subject, &self.findings_on(&subject));

@@ -26,6 +26,14 @@ pub(super) fn bytes(text: &str) -> Result<usize, String> {
         .ok_or_else(|| "a queue needs room for at least a byte".to_owned())
 }
 
+/// Bytes of memory or of a disk: `500MB`, `2GiB`.
+pub(crate) fn memory(text: &str) -> Result<u64, String> {
+    const LARGE: [(&str, f64); 2] = [("GB", 1e9), ("GiB", 1_073_741_824.0)];
+    let bytes = |text: &str| units::bytes(text).or_else(|| units::number_and_unit(text, &LARGE));
+    let bytes = typed(text, bytes, "500MB or 2GB")?;
+    if bytes >= 1.0 { Ok(bytes as u64) } else { Err("at least some bytes are needed".to_owned()) }
+}
+
 /// `1%`, `0.5%`; 0 to 1.
 pub(super) fn share(text: &str) -> Result<f64, String> {
     let share = typed(text, units::share, "1% or 0.5%")?;
@@ -135,6 +143,14 @@ mod tests {
         }
         assert!(hold("200").is_err() && hold("beat:200ms").is_err());
         assert!(ordinal("0").is_err() && ordinal("x").is_err());
+    }
+
+    #[test]
+    fn sizes_are_read_with_their_units() {
+        assert_eq!((memory("500MB"), memory("2GiB"), memory("96")), (Ok(500_000_000), Ok(2 << 30), Ok(96)));
+        for wrong in ["", "0", "-1", "2G", "GiB", "1 GiB", "nanGB"] {
+            memory(wrong).expect_err(wrong);
+        }
     }
 
     #[test]

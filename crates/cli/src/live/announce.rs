@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use tcpwhy_diagnose::Diagnosis;
 use tcpwhy_diagnose::report::{Connection, Finding, Severity, Source};
 
-/// A finding, known again in a later result. Numbers of connections change when others are forgotten; their ends and
-/// when they began do not.
-type Key = (&'static str, String);
+/// A finding, known again in a later result: its rule, and the number of its connection, which stays when others are
+/// forgotten.
+type Key = (&'static str, Option<u64>);
 
 /// What was announced of the connections that are still kept.
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ impl Announced {
             while connections.next_if(|connection| finding.connection > Some(connection.id)).is_some() {}
             let connection =
                 connections.peek().filter(|connection| finding.connection == Some(connection.id));
-            let key = (finding.rule, connection.map_or_else(String::new, name));
+            let key = (finding.rule, finding.connection);
             if !self.known.contains(&key) && !known.contains(&key) {
                 news.push(News { connection: connection.cloned(), finding: in_full(diagnosis, finding) });
             }
@@ -48,12 +48,6 @@ impl Announced {
         self.known = known;
         news
     }
-}
-
-/// What tells a connection from all others.
-fn name(connection: &Connection) -> String {
-    let Connection { protocol, client, server, start_ms, .. } = connection;
-    format!("{protocol:?} {client} {server} {:.6}", start_ms.0)
 }
 
 /// The finding with its texts, which a skimmed one lacks.

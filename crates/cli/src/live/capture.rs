@@ -44,8 +44,6 @@ pub(super) struct Progress {
     pub(super) analyzer: Analyzer,
     pub(super) info: CaptureInfo,
     pub(super) statistics: Statistics,
-    /// Connections that were forgotten to bound the memory.
-    pub(super) forgotten: u64,
 }
 
 impl Progress {

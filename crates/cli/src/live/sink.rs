@@ -43,7 +43,6 @@ pub(super) struct Sink {
     pub(super) frames: u64,
     bytes: u64,
     span: Option<(i64, i64)>,
-    forgotten: u64,
     /// How often the interface went down.
     pub(super) downs: u64,
     statistics: Statistics,
@@ -65,7 +64,6 @@ impl Sink {
             frames: 0,
             bytes: 0,
             span: None,
-            forgotten: 0,
             downs: 0,
             statistics: Statistics::default(),
         }
@@ -108,7 +106,7 @@ impl Sink {
     pub(super) fn flush(&mut self) {
         self.analyzer.push(&self.batch);
         self.batch.clear();
-        self.forgotten += self.analyzer.age_out(MOST_CONNECTIONS) as u64;
+        self.analyzer.age_out(MOST_CONNECTIONS);
     }
 
     /// Notes what the kernel counted, once a second; the file then holds what came so far.
@@ -119,12 +117,7 @@ impl Sink {
 
     /// What a display needs.
     pub(super) fn progress(&self) -> Progress {
-        Progress {
-            analyzer: self.analyzer.clone(),
-            info: self.info(),
-            statistics: self.statistics,
-            forgotten: self.forgotten,
-        }
+        Progress { analyzer: self.analyzer.clone(), info: self.info(), statistics: self.statistics }
     }
 
     /// Writes what is kept of a connection's packets; how many.
@@ -142,13 +135,6 @@ impl Sink {
             notes.push(format!(
                 "The kernel dropped {dropped} of {packets} packets: tcpwhy was too slow for them. Try a filter. \
                  What needs every packet, such as finding losses, is unsure."
-            ));
-        }
-        if self.forgotten > 0 {
-            notes.push(format!(
-                "{} connections were forgotten to bound the memory: those that lost little and had been quiet for \
-                 longest.",
-                self.forgotten
             ));
         }
         match self.downs {
@@ -185,7 +171,7 @@ impl Sink {
         let result = result
             .and_then(|()| writer.map_or(Ok(()), |writer| self.end(writer, &holders).context(UNWRITTEN)));
         let info = self.info();
-        (Progress { analyzer: self.analyzer, info, statistics, forgotten: self.forgotten }, holders, result)
+        (Progress { analyzer: self.analyzer, info, statistics }, holders, result)
     }
 
     fn end(&self, mut writer: Output, programs: &[Holder]) -> io::Result<()> {
@@ -250,7 +236,7 @@ mod tests {
         }
         let (progress, _, result) = sink.finish(Statistics::default(), &Names::default(), Ok(()));
         result.expect("no file");
-        let (kept, forgotten) = (progress.analyzer.len() as u64, progress.forgotten);
+        let (kept, forgotten) = (progress.analyzer.len() as u64, progress.analyzer.forgotten());
         assert!(forgotten > 0 && kept + forgotten == u64::from(FLOWS), "{kept} + {forgotten}");
         let diagnosis = progress.diagnosis();
         let capture = diagnosis.capture();

@@ -28,11 +28,10 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tcpwhy_report::html::template;
 use tcpwhy_report::plain::plain;
-use tcpwhy_simulate::units;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
-use crate::link::quantity::typed;
+use crate::link::quantity::memory;
 use crate::relay::address;
 use crate::{complaint, create, output};
 use access::Access;
@@ -85,13 +84,13 @@ pub(crate) struct Args {
     /// The largest capture it takes: 500MB, 2GB
     ///
     /// The benchmark's captures are 2 GB, and take some seconds; what is dropped by mistake should not fill a disk.
-    #[arg(long, value_name = "SIZE", default_value = "2GB", value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "2GB", value_parser = memory)]
     upload_limit: u64,
 
     /// The memory that an analysis may take: 500MB, 4GB
     ///
     /// Two go on at once, each in a process of its own: what needs more ends alone. A connection takes about a kilobyte.
-    #[arg(long, value_name = "SIZE", default_value = "2GB", value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "2GB", value_parser = memory)]
     memory_limit: u64,
 
     /// Access rights of captures that are uploaded or made: 0640 lets the group read them
@@ -263,26 +262,5 @@ fn why(error: &std::io::Error) -> String {
         ErrorKind::AddrNotAvailable => "no address of this machine".to_owned(),
         ErrorKind::PermissionDenied => "permission denied: ports below 1024 are root's, try 8000".to_owned(),
         _ => error.to_string(),
-    }
-}
-
-/// `500MB`, `2GiB`.
-fn size(text: &str) -> Result<u64, String> {
-    const LARGE: [(&str, f64); 2] = [("GB", 1e9), ("GiB", 1_073_741_824.0)];
-    let bytes = |text: &str| units::bytes(text).or_else(|| units::number_and_unit(text, &LARGE));
-    let bytes = typed(text, bytes, "500MB or 2GB")?;
-    if bytes >= 1.0 { Ok(bytes as u64) } else { Err("a capture needs some bytes".to_owned()) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_read_with_their_units() {
-        assert_eq!((size("500MB"), size("2GiB"), size("96")), (Ok(500_000_000), Ok(2 << 30), Ok(96)));
-        for wrong in ["", "0", "-1", "2G", "GiB", "1 GiB", "nanGB"] {
-            size(wrong).expect_err(wrong);
-        }
     }
 }

@@ -101,3 +101,29 @@ fn a_second_ctrl_c_quits_at_once() {
     drop(stdin);
     assert_eq!(status.code(), Some(130));
 }
+
+/// A flood of connections fills no memory: the report comes, says what is not in it, and numbers what is as the capture does.
+#[test]
+fn connections_beyond_the_memory_are_closed_early() {
+    let desk = Desk::new();
+    desk.file("large.pcap", &connections(40_000));
+    let whole = desk.run(&["--format", "json", "large.pcap"]).json();
+    let bounded = desk.run(&["--memory", "8MB", "--format", "json", "large.pcap"]).json();
+    let [whole, bounded] = [&whole["captures"][0], &bounded["captures"][0]];
+    let connections =
+        |capture: &serde_json::Value| capture["connections"].as_array().expect("a list").clone();
+    let (all, kept) = (connections(whole), connections(bounded));
+    assert!((1_000..20_000).contains(&kept.len()), "{}", kept.len());
+    let said = format!("{} connections were forgotten", all.len() - kept.len());
+    assert!(bounded["notes"][0].as_str().is_some_and(|note| note.starts_with(&said)), "{}", bounded["notes"]);
+    for connection in &kept {
+        let number = connection["id"].as_u64().expect("a number") as usize;
+        assert_eq!(connection["client"], all[number]["client"]);
+    }
+    // Their time is in the sums.
+    assert_eq!(bounded["packets"], whole["packets"]);
+    for (line, ms) in whole["ledger_ms"].as_object().expect("an object") {
+        let of = |ms: &serde_json::Value| ms.as_f64().expect("a number");
+        assert!((of(ms) - of(&bounded["ledger_ms"][line])).abs() < 1e-3, "{line}: {ms}");
+    }
+}

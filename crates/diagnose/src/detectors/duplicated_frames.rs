@@ -35,8 +35,7 @@ rule! {
 }
 
 fn check(diagnosis: &Diagnosis, findings: &mut Vec<Finding>) {
-    let copies = diagnosis.copies();
-    if let Some(affected) = Affected::numbered(diagnosis, |id, _| copies.of(id)) {
+    if let Some(affected) = Affected::numbered(diagnosis, |id, _| diagnosis.copies_of(id)) {
         findings.push(affected.finding(
             &DUPLICATED_FRAMES,
             summary(&affected),
@@ -64,7 +63,7 @@ fn summary(affected: &Affected<'_>) -> String {
 }
 
 fn evidence(diagnosis: &Diagnosis, affected: &Affected<'_>) -> Vec<Evidence> {
-    let (packet, time) = diagnosis.copies().first;
+    let (packet, time) = diagnosis.first_copy();
     let first = (packet != 0).then(|| affected.packet(packet, time, "the first that is a copy of another"));
     first.into_iter().collect()
 }

@@ -62,7 +62,7 @@ struct Print {
     /// Everything but its time and its addresses; 0 where there is none.
     hash: u64,
     time: i64,
-    /// Its connection's number.
+    /// The place of its connection's record.
     connection: u32,
     /// Packets that the other side had sent by then, and segments with data that its own side had.
     heard: u32,
@@ -92,28 +92,28 @@ pub(crate) struct Copies {
     prints: Vec<[Print; AT_A_PLACE]>,
     /// The capture's first copy: which packet, and when. Packet 0 where there is none.
     pub(crate) first: (u64, i64),
-    /// By the connection's number.
+    /// By the place of the connection's record.
     copied: BTreeMap<u32, Copied>,
-    /// The connections whose last segment had far numbers, by number: next to none at a time.
+    /// The connections whose last segment had far numbers, by place: next to none at a time.
     strays: BTreeMap<u32, Strays>,
-    /// The connections that have packets in common with an earlier one, by number.
+    /// The connections that have packets in common with an earlier one, by place.
     twins: BTreeMap<u32, Twin>,
 }
 
 impl Copies {
-    /// Whether a packet of the connection of that number, which passes at `time`, is to be left out.
+    /// Whether a packet of the connection whose record is at that place, which passes at `time`, is to be left out.
     #[inline]
     pub(crate) fn leave_out(
         &mut self,
         packet: &Packet,
         time: i64,
-        number: u32,
+        index: u32,
         connection: &Connection,
         from: End,
     ) -> bool {
         let Some(tcp) = packet.tcp() else { return false };
         let (heard, sent) = (connection.halves[1 - from].packets, connection.halves[from].segments);
-        let now = Print { hash: hash_of(packet.ip_id, tcp), time, connection: number, heard, sent };
+        let now = Print { hash: hash_of(packet.ip_id, tcp), time, connection: index, heard, sent };
         let is_copy = self.look(packet, tcp, now, connection, from) == Seen::Again;
         if is_copy {
             self.count(packet, now, from);
@@ -245,23 +245,23 @@ impl Copies {
     }
 
     /// Packets of the connection that were left out as copies of others.
-    pub(crate) fn of(&self, connection: u64) -> u64 {
-        let copied = u32::try_from(connection).ok().and_then(|number| self.copied.get(&number));
-        copied.map_or(0, |copied| copied.all.iter().map(|copied| u64::from(*copied)).sum())
+    pub(crate) fn of(&self, connection: u32) -> u64 {
+        self.copied
+            .get(&connection)
+            .map_or(0, |copied| copied.all.iter().map(|copied| u64::from(*copied)).sum())
     }
 
     /// The connection of which this one, that has so many packets, is nothing but a copy with other addresses.
-    pub(crate) fn original(&self, connection: u64, packets: u64) -> Option<u64> {
-        let number = u32::try_from(connection).ok()?;
-        self.twins.get(&number)?.original(packets).map(u64::from)
+    pub(crate) fn original(&self, connection: u32, packets: u64) -> Option<u32> {
+        self.twins.get(&connection)?.original(packets)
     }
 
-    /// Connections are numbered anew: those for which `keep` has true, in the same order.
-    pub(crate) fn renumber(&mut self, keep: &[bool]) {
+    /// Records get new places: those for which `keep` has true, in the same order.
+    pub(crate) fn move_up(&mut self, keep: &[bool]) {
         let kept = (0_u32..).zip(keep).filter(|(_, keep)| **keep);
-        let numbers: BTreeMap<u32, u32> = kept.map(|(old, _)| old).zip(0..).collect();
+        let places: BTreeMap<u32, u32> = kept.map(|(old, _)| old).zip(0..).collect();
         let copied = std::mem::take(&mut self.copied).into_iter();
-        self.copied = copied.filter_map(|(old, one)| Some((*numbers.get(&old)?, one))).collect();
+        self.copied = copied.filter_map(|(old, one)| Some((*places.get(&old)?, one))).collect();
         self.strays.clear();
         self.twins.clear();
         self.prints.fill(Default::default());
@@ -324,7 +324,7 @@ fn fold(a: u64, b: u64) -> u64 {
 /// What a connection has in common with another one that began before it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Twin {
-    /// The other one's number.
+    /// The place of the other one's record.
     of: u32,
     /// Packets that both have.
     common: u32,

@@ -52,6 +52,15 @@ pub(crate) struct Standing {
     state: State,
 }
 
+impl Exchanges {
+    /// Bytes on the heap.
+    pub(crate) fn heap(&self) -> usize {
+        let latency = self.latency.as_ref().map_or(0, |latency| size_of::<Quantiles>() + latency.heap());
+        let named = |pace: &Pace| pace.named.as_ref().map_or(0, |_| size_of::<Named>());
+        latency + self.pace.as_ref().map_or(0, |pace| size_of::<Pace>() + named(pace))
+    }
+}
+
 impl Standing {
     /// Whether the server is answering.
     pub(crate) fn is_answering(self) -> bool {

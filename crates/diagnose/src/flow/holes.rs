@@ -36,6 +36,11 @@ pub(crate) struct Filled {
 pub(crate) struct Holes(Vec<Hole>);
 
 impl Holes {
+    /// Bytes on the heap.
+    pub(crate) fn heap(&self) -> usize {
+        self.0.capacity() * size_of::<Hole>()
+    }
+
     /// The bytes from `from` to `to`, which lie beyond everything that passed before, are missing.
     pub(crate) fn open(&mut self, from: u64, to: u64, opened: Opened) {
         if self.0.len() < MOST {

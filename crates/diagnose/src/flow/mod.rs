@@ -12,6 +12,7 @@ pub mod fact;
 pub(crate) mod flight;
 pub(crate) mod half;
 mod handshake;
+mod heap;
 pub(crate) mod held;
 mod holes;
 mod idents;

@@ -41,6 +41,11 @@ impl Quantiles {
         self.recent.push(bucket_of(other));
     }
 
+    /// Bytes on the heap.
+    pub(crate) fn heap(&self) -> usize {
+        self.recent.capacity() * size_of::<u16>() + size_of_val(&*self.buckets)
+    }
+
     /// These and others.
     pub(crate) fn with(self, other: &Self) -> Self {
         let mut all = self.all();

@@ -63,6 +63,11 @@ pub(crate) struct Rhythm {
 }
 
 impl Rhythm {
+    /// Bytes on the heap.
+    pub(crate) fn heap(&self) -> usize {
+        self.gaps.heap() + self.periods.heap()
+    }
+
     /// A rhythm that begins with a message of `len` bytes at `time`, `gap` ns after another one, which had
     /// `len_before` bytes.
     pub(crate) fn starting(time: i64, len: u32, gap: i64, len_before: u32) -> Self {

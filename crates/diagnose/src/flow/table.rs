@@ -22,12 +22,18 @@ pub(crate) struct Record {
     pub(crate) ledger: Ledger,
 }
 
+impl Record {
+    /// Bytes that hang on it.
+    pub(crate) fn heap(&self) -> usize {
+        self.connection.heap() + self.ledger.heap()
+    }
+}
+
 /// Records in one piece of memory; growing by pieces never copies what is there.
 const CHUNK: usize = 1024;
 
-/// Connections beyond this many are counted and left out: hostile captures could otherwise take all memory
-/// (a scan is one connection a packet). Four times the largest capture in the benchmarks, about 5 GiB.
-pub(crate) const MOST: usize = 4_000_000;
+/// Connections beyond this many are counted and left out: their numbers have 32 bits.
+pub(crate) const MOST: u32 = u32::MAX;
 
 /// Who talks to whom, the lower socket first, so that both directions have one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -76,11 +82,20 @@ pub(crate) struct Table {
     index: HashTable<Entry>,
     chunks: Vec<Vec<Record>>,
     count: usize,
+    /// Connections that have appeared so far.
+    appeared: u32,
+    /// The number of each record, in their order, once some were forgotten; a record's place is its number before that.
+    numbers: Vec<u32>,
     /// Packets of connections beyond [`MOST`].
     pub(crate) left_out: u64,
 }
 
 impl Table {
+    /// Bytes that a connection takes without what hangs on it: its record, its number, and its entry in a hash table that
+    /// is at least 7/16 full, with a byte of control each.
+    pub(crate) const BYTES_EACH: usize =
+        size_of::<Record>() + size_of::<u32>() + (size_of::<Entry>() + 1) * 16 / 7;
+
     /// The tag of a key.
     #[inline]
     pub(crate) fn tag(&self, key: &Key) -> u32 {
@@ -131,11 +146,37 @@ impl Table {
 
     /// Adds a connection; one that was there under the same key stays in the report and is found no more.
     pub(crate) fn insert(&mut self, key: Key, tag: u32, time: i64) -> Option<u32> {
-        if self.count == MOST {
+        if self.appeared == MOST {
             self.left_out += 1;
             return None;
         }
+        if self.count < self.appeared as usize {
+            self.numbers.push(self.appeared);
+        }
+        self.appeared += 1;
         Some(self.push(Record { connection: Connection::new(key, time), ledger: Ledger::new(time) }, tag))
+    }
+
+    /// The number of a record: how many connections had appeared before it.
+    #[inline]
+    pub(crate) fn number(&self, index: u32) -> u32 {
+        self.numbers.get(index as usize).copied().unwrap_or(index)
+    }
+
+    /// Where the connection of that number is, unless it was forgotten or never was.
+    pub(crate) fn index(&self, number: u64) -> Option<u32> {
+        let number = u32::try_from(number).ok()?;
+        let none_is_forgotten = self.count == self.appeared as usize;
+        let index = if none_is_forgotten { number } else { self.numbers.binary_search(&number).ok()? as u32 };
+        ((index as usize) < self.count).then_some(index)
+    }
+
+    /// Bytes that all of it takes, with what hangs on the records: looks at each of them.
+    pub(crate) fn bytes(&self) -> usize {
+        // The rest of the last chunk has not been written to, and takes no memory yet.
+        let records = self.count * size_of::<Record>();
+        let numbers = self.numbers.capacity() * size_of::<u32>();
+        records + numbers + self.index.allocation_size() + self.iter().map(Record::heap).sum::<usize>()
     }
 
     /// Appends a record, which is from now on found under its key.
@@ -165,8 +206,10 @@ impl Table {
         index
     }
 
-    /// Keeps the records for which `keep` has true, one entry a record, and numbers them anew.
+    /// Keeps the records for which `keep` has true, one entry a record. They move up and keep their numbers.
     pub(crate) fn retain(&mut self, keep: &[bool]) {
+        let kept = (0_u32..).zip(keep).filter(|(_, keep)| **keep);
+        self.numbers = kept.map(|(index, _)| self.number(index)).collect();
         let records = std::mem::take(&mut self.chunks).into_iter().flatten();
         self.index = HashTable::new();
         self.count = 0;
@@ -177,16 +220,21 @@ impl Table {
         }
     }
 
-    /// A record by number.
+    /// A record by its place.
     #[inline]
     pub(crate) fn get(&self, index: u32) -> &Record {
         &self.chunks[index as usize / CHUNK][index as usize % CHUNK]
     }
 
-    /// A record by number, to work on.
+    /// A record by its place, to work on.
     #[inline]
     pub(crate) fn get_mut(&mut self, index: u32) -> &mut Record {
         &mut self.chunks[index as usize / CHUNK][index as usize % CHUNK]
+    }
+
+    /// All records with their numbers, in order of appearance.
+    pub(crate) fn numbered(&self) -> impl Iterator<Item = (u64, &Record)> {
+        (0..).zip(self.iter()).map(|(index, record)| (u64::from(self.number(index)), record))
     }
 
     /// All records in order of appearance.

@@ -55,6 +55,11 @@ pub(crate) struct Present {
 }
 
 impl Writes {
+    /// Bytes on the heap.
+    pub(crate) fn heap(&self) -> usize {
+        self.waiting.capacity() * size_of::<Waiting>()
+    }
+
     fn new(origin: u64) -> Self {
         Self { origin, written: 0, waiting: VecDeque::new(), present: None, is_broken: false }
     }

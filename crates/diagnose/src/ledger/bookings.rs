@@ -75,6 +75,11 @@ impl Recorder {
         Self { intervals: Vec::new(), is_coarse: false, most: most.max(LEAST) }
     }
 
+    /// Bytes on the heap.
+    pub(super) fn heap(&self) -> usize {
+        self.intervals.capacity() * size_of::<Interval>()
+    }
+
     /// Takes the next interval, which begins where the one before ended.
     pub(super) fn take(&mut self, slot: Slot, whose: u8, from: i64, until: i64) {
         match self.intervals.last_mut() {

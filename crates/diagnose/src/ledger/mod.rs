@@ -58,6 +58,11 @@ impl Ledger {
         }
     }
 
+    /// Bytes on the heap.
+    pub(crate) fn heap(&self) -> usize {
+        self.timeline.heap() + self.tallies.heap()
+    }
+
     /// Books what is left up to `last`. Nobody spoke after that: the time belongs to `silent`, whose turn it
     /// was, or to nobody.
     pub(crate) fn finish(&mut self, last: i64, silent: Option<(End, Awaited)>) {

@@ -93,6 +93,12 @@ impl Tally {
 pub struct Tallies(Box<[Tally]>);
 
 impl Tallies {
+    /// Bytes on the heap.
+    pub(crate) fn heap(&self) -> usize {
+        let ticks = self.0.iter().filter(|tally| tally.ticks.is_some()).count();
+        size_of_val(&*self.0) + ticks * size_of::<Ticks>()
+    }
+
     /// Asks the processor for the first tally, the likeliest to be counted on.
     #[inline]
     pub(crate) fn prefetch(&self) {

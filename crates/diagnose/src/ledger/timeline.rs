@@ -209,6 +209,12 @@ impl Timeline {
         self.recorder.get_or_insert_with(|| Box::new(Recorder::new(most)));
     }
 
+    /// Bytes on the heap.
+    pub(super) fn heap(&self) -> usize {
+        let rare = self.booked.rare.as_ref().map_or(0, |rare| size_of_val(&**rare));
+        rare + self.recorder.as_ref().map_or(0, |recorder| size_of::<Recorder>() + recorder.heap())
+    }
+
     /// What was kept.
     pub(super) fn recorder(&self) -> Option<&Recorder> {
         self.recorder.as_deref()

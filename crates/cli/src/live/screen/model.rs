@@ -164,7 +164,7 @@ impl Model {
         }
         (self.packets, self.elapsed) = (frames, elapsed);
         self.dropped = progress.statistics.dropped;
-        self.forgotten = progress.forgotten;
+        self.forgotten = progress.analyzer.forgotten();
         let diagnosis = progress.diagnosis();
         let news = self.announced.new_in(&diagnosis);
         self.news.extend(news.into_iter().map(|news| (elapsed, news)));

@@ -35,7 +35,7 @@ fn progress(dropped: u64) -> Progress {
             analyzer.push(decode(&frame, info.frames).ok().as_slice());
         }
     }
-    Progress { analyzer, info, statistics: Statistics { packets: 0, dropped }, forgotten: 0 }
+    Progress { analyzer, info, statistics: Statistics { packets: 0, dropped } }
 }
 
 fn model(interface: &str) -> Model {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use super::{Answer, Served, serve};
-use crate::capture::{connections, healthy};
+use crate::capture::connections;
 use crate::run::Desk;
 
 /// A server with so many captures that take a while each.
@@ -144,36 +144,33 @@ fn two_seconds_are_enough_to_show_the_token() {
     assert_eq!(Answer::read(&mut known).status, 200);
 }
 
-/// A capture that takes more memory than there is takes the analysis with it, and not the server.
+/// An analysis that gets no memory ends, and the server does not.
 #[test]
 fn an_analysis_that_gets_no_memory_ends_alone() {
     let desk = Desk::new();
     desk.file("large.pcap", &connections(40_000));
-    desk.file("small.pcap", &healthy());
-    // 32 MiB for all that is written to, as `ulimit` counts it.
-    let mut command = Command::new("sh");
-    command.current_dir(desk.path());
-    command.args(["-c", "ulimit -d 32768 && exec \"$0\" serve .", env!("CARGO_BIN_EXE_tcpwhy")]);
-    let Some(served) = Served::start(desk, command) else { return };
-    ends_alone(&served);
-}
-
-#[test]
-fn the_memory_of_an_analysis_is_bounded() {
-    let desk = Desk::new();
-    desk.file("large.pcap", &connections(40_000));
-    desk.file("small.pcap", &healthy());
-    let Some(served) = serve(desk, &["--memory-limit", "32MB"]) else { return };
-    let why = ends_alone(&served);
-    assert!(why.contains("32.0\u{a0}MB") && why.contains("--memory-limit"), "{why}");
-}
-
-/// Why the large capture could not be analysed; the small one can be.
-fn ends_alone(served: &Served) -> String {
+    let Some(served) = serve(desk, &["--memory-limit", "8MB"]) else { return };
     let job = served.ended(&served.begin("large.pcap").json()["job"]);
     assert_eq!(job["state"], "failed", "{job}");
-    served.report("small.pcap");
-    let why = job["error"].as_str().expect("a sentence").to_owned();
-    assert!(why.contains("memory"), "{why}");
-    why
+    let why = job["error"].as_str().expect("a sentence");
+    assert!(why.contains("8.00\u{a0}MB") && why.contains("--memory-limit"), "{why}");
+    assert_eq!(served.get("/api/jobs").status, 200);
+}
+
+/// Connections that take more than half of an analysis's memory are closed early, whoever bounds it.
+#[test]
+fn connections_leave_room_for_their_report() {
+    let desk = Desk::new();
+    desk.file("large.pcap", &connections(40_000));
+    let Some(served) = serve(desk, &["--memory-limit", "48MB"]) else { return };
+    served.report("large.pcap");
+    drop(served);
+    let desk = Desk::new();
+    desk.file("large.pcap", &connections(40_000));
+    let mut command = Command::new("sh");
+    command.current_dir(desk.path());
+    // 48 MiB for all that is written to, as `ulimit` counts it.
+    command.args(["-c", "ulimit -d 49152 && exec \"$0\" serve .", env!("CARGO_BIN_EXE_tcpwhy")]);
+    let Some(served) = Served::start(desk, command) else { return };
+    served.report("large.pcap");
 }
