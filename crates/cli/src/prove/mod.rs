@@ -48,7 +48,13 @@ Examples:
   Cure a server without a restart: what it accepts from now on inherits the option:
       sudo tcpwhy prove -p 4711 --all --listener --keep
 
+Exit status: 0 with an answer, be it that the option does nothing; 3 without one (too little traffic, blocks that differ too much
+among themselves, or broken off); 2 if nothing was tried.
+
 docs/prove.md explains the measures, the interval and the JSON.";
+
+/// Exit status of a trial that gave no answer: a script must not take it for one.
+const NO_ANSWER: u8 = 3;
 
 /// Blocks that have a 95 % interval.
 const BLOCKS: usize = 2 * FEWEST_PAIRS;
@@ -154,7 +160,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         Format::Terminal => Look::of(args.color).print(|page| terminal::write(page, &outcome))?,
         Format::Json => output::print_json(&json::of(&outcome))?,
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if outcome.has_answer() { ExitCode::SUCCESS } else { NO_ANSWER.into() })
 }
 
 /// Keeps a second tcpwhy away from the process for as long as it lives: each would take the other's switches for the

@@ -73,6 +73,11 @@ impl Outcome {
         judge(self.comparison().as_ref())
     }
 
+    /// Whether the trial came to its end and says what the option does, or that it does nothing.
+    pub(super) fn has_answer(&self) -> bool {
+        self.end != End::BrokenOff && !matches!(self.verdict(), Verdict::Unclear | Verdict::TooLittle)
+    }
+
     pub(super) fn blocks(&self) -> impl Iterator<Item = &Block> {
         self.pairs.iter().flatten()
     }
