@@ -276,6 +276,12 @@ mod tests {
         );
     }
 
+    /// Nmap asks so what a host makes of flags that exclude each other.
+    #[test]
+    fn a_scanner_that_asks_again_wants_no_connection() {
+        assert!(findings("syn-retry", &syns(None).replace("[S]", "[FSPU]")).is_empty());
+    }
+
     #[test]
     fn a_syn_that_is_never_answered() {
         let found = findings("syn-retry", &syns(None));

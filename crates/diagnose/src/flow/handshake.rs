@@ -53,7 +53,8 @@ impl Connection {
                 let trouble = self.halves[from].trouble.get_or_insert_default();
                 trouble.syn.sent_again(tcp.options.timestamps.map(|stamps| stamps.0));
                 trouble.syn.was_answered |= self.syn_ack_at != NEVER;
-                if self.established == NEVER {
+                // With FIN it is a scanner's question how the host answers that, and no connection is wanted.
+                if self.established == NEVER && !tcp.flags.has(TcpFlags::FIN) {
                     facts.take(self.syn_timeout(self.syn_at, from, number, now));
                 }
             }
