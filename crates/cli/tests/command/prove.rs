@@ -346,7 +346,9 @@ fn the_option_is_put_back_however_the_run_ends() {
         assert!(!chat.nodelay(), "{signal:?}");
         let text = String::from_utf8_lossy(&ran.stdout).into_owned();
         assert!(
-            ran.status.code() == Some(3) && text.contains("off before, off now") && text.contains("Broken off."),
+            ran.status.code() == Some(3)
+                && text.contains("off before, off now")
+                && text.contains("Broken off."),
             "{text}"
         );
     }
