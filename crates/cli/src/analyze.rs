@@ -94,7 +94,7 @@ pub(crate) struct Args {
     /// Memory that the connections may take: 500MB, 4GB
     ///
     /// By default half of what the machine has, or the cgroup or ulimit where that is less. A connection takes about a
-    /// kilobyte. When it is used up, half of the connections are closed early: those that lost little and had been quiet for
+    /// kilobyte. When it is used up, half of the connections are forgotten: those that lost little and had been quiet for
     /// longest. Their time stays in the sums, and a note says how many they were.
     #[arg(long, value_name = "SIZE", hide_short_help = true, value_parser = quantity::memory)]
     memory: Option<u64>,

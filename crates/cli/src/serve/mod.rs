@@ -89,7 +89,8 @@ pub(crate) struct Args {
 
     /// The memory that an analysis may take: 500MB, 4GB
     ///
-    /// Two go on at once, each in a process of its own: what needs more ends alone. A connection takes about a kilobyte.
+    /// Two go on at once, each in a process of its own: what needs more ends alone. Connections take half of it at most, about
+    /// a kilobyte each; beyond that half of them are forgotten, and the report says so.
     #[arg(long, value_name = "SIZE", default_value = "2GB", value_parser = memory)]
     memory_limit: u64,
 

@@ -110,9 +110,11 @@ fn jitter(subject: &Subject<'_>) -> i64 {
     took - connection.path_part(subject.client()).min(took)
 }
 
-/// Whether these may have been messages of the server's own that nobody waited for: late ones; and, in a protocol that is
-/// not known, a second message behind an answer where few answers have one, or most have many. Or the path's: no longer than it has been seen
-/// to take beyond its shortest time.
+/// Whether nobody may have waited for these, or only for the path.
+///
+/// Late messages may be the server's own. So may, in a protocol that is not known, a second message behind an answer: where
+/// few answers have one, or most have many. The path may account for what is no longer than it has been seen to take
+/// beyond its shortest time.
 fn is_unsure(subject: &Subject<'_>, tally: &Tally, answers: u64) -> bool {
     let is_known = subject.connection.exchanges.has_asked_plainly();
     match tally.cause {

@@ -24,7 +24,8 @@ rule! {
     /// them was lost shows at the server, and in the answer's timestamp: it echoes the SYN that the server keeps, the
     /// first one where that had arrived, or the last one where those before had left no trace. A SYN that drew a RST was
     /// refused; the time between its tries is the cost. A SYN-ACK that is repeated after the client's ACK is not counted:
-    /// the server may only be waiting for data. A SYN that was lost before it came to the capture leaves no trace.
+    /// the server may only be waiting for data. A SYN with FIN is a scanner's, and is not counted. A SYN that was lost
+    /// before it came to the capture leaves no trace.
     ///
     /// ## What to do
     /// See whether the SYN arrives: if not, look at firewalls, rate limits and connection-tracking tables on the way. If
